@@ -58,6 +58,7 @@ write_env() {
   major=$(llvm_major)
   {
     printf 'export PATH=%q:"$PATH"\n' "$POSENC_ROOT/.toolchain/bin"
+    private_node_settings
     printf 'export EMSCRIPTEN_ROOT=%q\n' "$em_root"
     [ -z "${EM_CONFIG:-}" ] || printf 'export EM_CONFIG=%q\n' "$EM_CONFIG"
     printf 'export POSENC_XSIMD_INCLUDE=%q\n' "$xsimd_include"

@@ -8,7 +8,9 @@ node_good() {
   command -v node >/dev/null && command -v npm >/dev/null && version_at_least "$(node -p process.versions.node 2>/dev/null || echo 0)" "$node_floor"
 }
 
+# Its package.json also keeps Emscripten's CommonJS scripts, unpacked below, from inheriting the project's module type.
 npm_tools() {
+  [ -e .toolchain/package.json ] || printf '{ "private": true }\n' >.toolchain/package.json
   npm install --prefix .toolchain --no-audit --no-fund --no-package-lock --loglevel=error "$@"
 }
 
@@ -28,12 +30,23 @@ private_node() {
   ln -sfn ../node_modules/npm/bin/npx-cli.js .toolchain/bin/npx
 }
 
+# A distribution's Node trusts the system's certificates and its npm reads the system's settings; a private pair must be told.
+private_node_settings() {
+  [ -e .toolchain/bin/node ] || return 0
+  local certificates=/etc/ssl/certs/ca-certificates.crt
+  [ -e /etc/npmrc ] && printf 'export NPM_CONFIG_GLOBALCONFIG=${NPM_CONFIG_GLOBALCONFIG:-/etc/npmrc}\n'
+  [ -e $certificates ] && printf 'export NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS:-%s}\n' $certificates
+  return 0
+}
+
 setup_node() {
+  eval "$(private_node_settings)"
   if ! node_good; then
     need 'node' nodejs=node npm=npm
     hash -r
     node_good || step 'npm: node 22' private_node
     hash -r
+    eval "$(private_node_settings)"
     node_good || fail "Node $node_floor or newer is needed; found $(node --version 2>/dev/null || echo none). Install it and run again."
   fi
 }
