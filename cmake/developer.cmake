@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+# Tests, the manifest tool and the check that every header compiles alone.
+
+include(googletest)
+
+# The tests' own variant: emulated widths exist, and failing allocations can be provoked. One define for every file in it,
+# because xsimd's list of architectures is part of its types.
+posenc_add_library(posenc_testing)
+target_compile_definitions(posenc_testing PUBLIC XSIMD_WITH_EMULATED=1 POSENC_FAULT_INJECTION=1)
+
+file(GLOB posenc_test_sources CONFIGURE_DEPENDS
+  "${PROJECT_SOURCE_DIR}/tests/core/*_test.cpp"
+  "${PROJECT_SOURCE_DIR}/tests/encodings/*_test.cpp"
+  "${PROJECT_SOURCE_DIR}/tests/attention/*_test.cpp")
+cmake_path(SET posenc_shared_golden NORMALIZE "${PROJECT_SOURCE_DIR}/../shared/golden")
+
+# posenc_add_tests(TARGET): declared here, called once sources exist for it.
+if(EMSCRIPTEN)
+  set(posenc_tests posenc_wasm_tests)
+else()
+  set(posenc_tests posenc_tests)
+endif()
+
+if(posenc_test_sources)
+  add_executable(${posenc_tests} ${posenc_test_sources})
+  posenc_our_code(${posenc_tests})
+  target_include_directories(${posenc_tests} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_link_libraries(${posenc_tests} PRIVATE posenc_testing gtest gtest_main)
+  target_compile_definitions(${posenc_tests} PRIVATE
+    POSENC_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/tests/golden"
+    POSENC_SHARED_GOLDEN_DIR="${posenc_shared_golden}")
+  target_precompile_headers(${posenc_tests} PRIVATE <gtest/gtest.h> <xsimd/xsimd.hpp>)
+endif()
+
+if(EMSCRIPTEN)
+  if(TARGET posenc_wasm_tests)
+    # The real file system, so that golden files are read where they lie.
+    target_link_options(posenc_wasm_tests PRIVATE
+      -sNODERAWFS=1 -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -sEXIT_RUNTIME -sENVIRONMENT=node)
+    # The project's own package.json would make Node read the .js as an ES module.
+    file(WRITE "${CMAKE_BINARY_DIR}/package.json" "{ \"type\": \"commonjs\" }\n")
+  endif()
+  return()
+endif()
+
+add_executable(posenc_manifest tools/manifest.cpp)
+posenc_our_code(posenc_manifest)
+target_link_libraries(posenc_manifest PRIVATE posenc)
+
+# One file for each header, which includes it first and twice: nothing before it to lean on, and a guard that works.
+set(posenc_alone_sources "")
+foreach(header IN LISTS posenc_headers)
+  string(REPLACE "/" "-" name "${header}")
+  set(source "${CMAKE_BINARY_DIR}/headers-alone/${name}.cpp")
+  file(CONFIGURE OUTPUT "${source}" CONTENT "#include \"@header@\"\n#include \"@header@\"\n" @ONLY)
+  list(APPEND posenc_alone_sources "${source}")
+endforeach()
+if(posenc_alone_sources)
+  add_library(posenc_headers_alone OBJECT ${posenc_alone_sources})
+  posenc_our_code(posenc_headers_alone)
+  target_link_libraries(posenc_headers_alone PRIVATE posenc)
+  # Only whether it compiles matters, so no time goes into optimizing.
+  target_compile_options(posenc_headers_alone PRIVATE -O0 -g0)
+endif()

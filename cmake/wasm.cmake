@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# The module that the npm package carries: posenc.mjs (glue) and posenc.wasm.
+
+add_executable(posenc_wasm bindings/wasm/bindings.cpp)
+posenc_our_code(posenc_wasm)
+target_link_libraries(posenc_wasm PRIVATE posenc)
+# Without run-time type information Embind cannot name types it was not told of, and says so at compile time unless this is 0.
+target_compile_definitions(posenc_wasm PRIVATE EMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0)
+target_compile_options(posenc_wasm PRIVATE -fno-exceptions -fno-rtti)
+# The glue refers to "<its own name>.wasm"; named as published, bundlers see one file and not two.
+set_target_properties(posenc_wasm PROPERTIES OUTPUT_NAME posenc SUFFIX .mjs)
+target_link_options(posenc_wasm PRIVATE
+  -O3 -lembind --no-entry
+  -sSTRICT
+  -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker
+  -sFILESYSTEM=0 -sSUPPORT_LONGJMP=0
+  -sDYNAMIC_EXECUTION=0              # pages under script-src 'self' 'wasm-unsafe-eval' may not call new Function
+  -sINCOMING_MODULE_JS_API=instantiateWasm
+  -sALLOW_MEMORY_GROWTH -sINITIAL_HEAP=1MB -sMAXIMUM_MEMORY=2GB   # 2 GB keeps addresses positive
+  -sABORTING_MALLOC=0                # a full heap is an error value, not the end of the instance
+  -sSTACK_SIZE=256KB -sMALLOC=emmalloc
+  -sEXPORTED_RUNTIME_METHODS=HEAPU8,HEAP32,HEAPU32,HEAPF32,HEAPF64)
+if(EMSCRIPTEN_VERSION VERSION_LESS 7)
+  target_link_options(posenc_wasm PRIVATE -sEMBIND_AOT)
+endif()
+# From here on growable buffers are the default, which most of the web's APIs refuse to take views of.
+if(EMSCRIPTEN_VERSION VERSION_GREATER_EQUAL 6.0.2)
+  target_link_options(posenc_wasm PRIVATE -sGROWABLE_ARRAYBUFFERS=0)
+endif()
