@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The contract between encodings and everything that uses them. An encoding is a plain class that
+/// defines the member functions of the sites it acts at; `Encoding` holds any of them.
+#pragma once
+
+#include <concepts>
+#include <new>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "posenc/core/options.hpp"
+#include "posenc/core/result.hpp"
+#include "posenc/core/rotation.hpp"
+#include "posenc/core/spec.hpp"
+#include "posenc/core/view.hpp"
+
+namespace posenc {
+
+/// xPos treats queries and keys differently; every other rotation does not.
+enum class Role : std::uint8_t { query, key };
+
+/// embed: rows [n, E] of one sequence; the encoding adds its rows in place.
+struct RowBlock {
+  View2<float> rows;
+  Positions positions;
+};
+
+/// rotate: fills out [n, 2 * pairs] with cosines, then sines (amplitude included), per position.
+struct AngleBlock {
+  View2<float> out;
+  Positions positions;
+  Role role = Role::query;
+  double length = 0;        ///< tokens seen in all; dynamic scalings depend on it
+  double* scratch = nullptr;  ///< room for `pairs` frequencies
+};
+
+/// score: scaled scores of a block, before the mask and the softmax, changed in place.
+struct ScoreTile {
+  View2<float> scores;   ///< [queries, keys]
+  View2<const float> q;  ///< the query rows, rotated and multiplied by `scale`
+  View2<const float> k;  ///< the key rows as given, not rotated
+  Positions q_pos, k_pos;
+  Index head = 0;        ///< query head
+  float scale = 1.0f;    ///< what the scores were multiplied by; content terms on k need it
+  float* scratch = nullptr;  ///< room for score_scratch(queries, keys) floats
+};
+
+/// value: unnormalised weights of a block and the rows they are summed into. Rescaling the running
+/// sum rescales what is added here too, so value terms compose with the online softmax.
+struct ValueTile {
+  View2<const float> weights;  ///< [queries, keys]; masked ones are 0
+  View2<float> out;            ///< [queries, value width]
+  Positions q_pos, k_pos;
+  Index head = 0;
+};
+
+/// What a rotary encoding does at one length: all there is to know of a RoPE scaling.
+struct Plan {
+  std::span<const double> inverse_frequencies;  ///< radians per position, one per pair
+  double attention_factor = 1;                  ///< multiplies cos and sin
+  double logit_scale = 1;                       ///< multiplies the softmax scale
+  Rotation rotation;
+  LengthPolicy length_policy = LengthPolicy::fixed;
+};
+
+template <class E, class Arch = xsimd::default_arch>
+concept Embeds = requires(const E& e, const RowBlock& b) { e.embed(Arch{}, b); };
+template <class E>
+concept Rotates = requires(const E& e, const AngleBlock& b, double* frequencies) {
+  { e.rotation() } -> std::same_as<Rotation>;
+  e.angles(b);
+  { e.plan(1.0, frequencies) } -> std::same_as<Plan>;
+};
+template <class E, class Arch = xsimd::default_arch>
+concept Scores = requires(const E& e, const ScoreTile& t) { e.score(Arch{}, t); };
+template <class E, class Arch = xsimd::default_arch>
+concept AddsValues = requires(const E& e, const ValueTile& t) { e.value(Arch{}, t); };
+
+template <class E>
+inline constexpr Sites sites_defined{Embeds<E>, Rotates<E>, Scores<E>, AddsValues<E>};
+
+/// A misspelt hook would quietly do nothing. Declaring the sites makes it a compile error instead.
+template <class E>
+concept ActsWhereItSays = (E::spec.sites == sites_defined<E>);
+
+template <class E>
+concept PositionalEncoding = ActsWhereItSays<E> && std::movable<E> && requires(typename E::Options o) {
+  { E::make(std::move(o)) } -> std::same_as<Result<E>>;
+  std::span<const Field>(E::fields);
+};
+
+/// Any encoding, chosen at run time: one indirect call per tile, which costs less than one copy of
+/// the attention kernel per encoding (27 KB against 79 KB at twenty of them). Move-only.
+class Encoding {
+ public:
+  /// Fails only for lack of memory.
+  template <class Arch, PositionalEncoding E>
+  static Result<Encoding> of(E encoding);
+
+  Encoding(Encoding&& other) noexcept { *this = std::move(other); }
+  Encoding& operator=(Encoding&& other) noexcept {
+    std::swap(self_, other.self_);
+    std::swap(hooks_, other.hooks_);
+    return *this;
+  }
+  Encoding(const Encoding&) = delete;
+  Encoding& operator=(const Encoding&) = delete;
+  ~Encoding() {
+    if (self_ != nullptr) hooks_->destroy(self_);
+  }
+
+  const Spec& spec() const { return *hooks_->spec; }
+
+  /// Whether the encoding is defined at these positions; the error names the first that is not.
+  Status accepts(const Positions& positions) const;
+
+  /// Geometry the tensors must have; 0 where the encoding does not care.
+  Index embed_width() const { return hooks_->embed_width(self_); }
+  Index heads() const { return hooks_->heads(self_); }
+  Index head_dim() const { return hooks_->head_dim(self_); }
+  Index value_dim() const { return hooks_->value_dim(self_); }
+
+  /// The softmax scale the encoding was trained with, where it is not 1 / sqrt(head_dim).
+  std::optional<double> score_scale(Index head_dim) const { return hooks_->score_scale(self_, head_dim); }
+  Index score_scratch(Index rows, Index cols) const { return hooks_->score_scratch(self_, rows, cols); }
+
+  // Each does nothing where the encoding does not act.
+  void embed(const RowBlock& block) const { hooks_->embed(self_, block); }
+  Rotation rotation() const { return hooks_->rotation(self_); }
+  void angles(const AngleBlock& block) const { hooks_->angles(self_, block); }
+  Plan plan(double length, double* frequencies) const { return hooks_->plan(self_, length, frequencies); }
+  void score(const ScoreTile& tile) const { hooks_->score(self_, tile); }
+  void value(const ValueTile& tile) const { hooks_->value(self_, tile); }
+
+ private:
+  struct Hooks {
+    const Spec* spec;
+    void (*destroy)(void*);
+    Status (*accepts)(const void*, const Positions&);
+    Index (*embed_width)(const void*);
+    Index (*heads)(const void*);
+    Index (*head_dim)(const void*);
+    Index (*value_dim)(const void*);
+    std::optional<double> (*score_scale)(const void*, Index);
+    Index (*score_scratch)(const void*, Index, Index);
+    void (*embed)(const void*, const RowBlock&);
+    Rotation (*rotation)(const void*);
+    void (*angles)(const void*, const AngleBlock&);
+    Plan (*plan)(const void*, double, double*);
+    void (*score)(const void*, const ScoreTile&);
+    void (*value)(const void*, const ValueTile&);
+  };
+  template <class E, class Arch>
+  static const Hooks hooks_of;
+
+  Encoding(void* self, const Hooks* hooks) : self_(self), hooks_(hooks) {}
+
+  void* self_ = nullptr;
+  const Hooks* hooks_ = nullptr;
+};
+
+template <class E, class Arch>
+const Encoding::Hooks Encoding::hooks_of{
+    .spec = &E::spec,
+    .destroy =
+        [](void* self) {
+          static_cast<E*>(self)->~E();
+          release(self, sizeof(E));
+        },
+    .accepts = [](const void* self, const Positions& p) -> Status {
+      if constexpr (requires(const E& e) { { e.accepts(p) } -> std::same_as<Status>; })
+        return static_cast<const E*>(self)->accepts(p);
+      return {};
+    },
+    .embed_width = [](const void* self) -> Index {
+      if constexpr (Embeds<E>) return static_cast<const E*>(self)->embed_width();
+      return 0;
+    },
+    .heads = [](const void* self) -> Index {
+      if constexpr (requires(const E& e) { e.heads(); }) return static_cast<const E*>(self)->heads();
+      return 0;
+    },
+    .head_dim = [](const void* self) -> Index {
+      if constexpr (requires(const E& e) { e.head_dim(); })
+        return static_cast<const E*>(self)->head_dim();
+      return 0;
+    },
+    .value_dim = [](const void* self) -> Index {
+      if constexpr (requires(const E& e) { e.value_dim(); })
+        return static_cast<const E*>(self)->value_dim();
+      return 0;
+    },
+    .score_scale = [](const void* self, Index head_dim) -> std::optional<double> {
+      if constexpr (requires(const E& e) { e.score_scale(head_dim); })
+        return static_cast<const E*>(self)->score_scale(head_dim);
+      return std::nullopt;
+    },
+    .score_scratch = [](const void* self, Index rows, Index cols) -> Index {
+      if constexpr (requires(const E& e) { e.score_scratch(rows, cols); })
+        return static_cast<const E*>(self)->score_scratch(rows, cols);
+      return 0;
+    },
+    .embed =
+        [](const void* self, const RowBlock& block) {
+          if constexpr (Embeds<E, Arch>) static_cast<const E*>(self)->embed(Arch{}, block);
+        },
+    .rotation = [](const void* self) -> Rotation {
+      if constexpr (Rotates<E>) return static_cast<const E*>(self)->rotation();
+      return {};
+    },
+    .angles =
+        [](const void* self, const AngleBlock& block) {
+          if constexpr (Rotates<E>) static_cast<const E*>(self)->angles(block);
+        },
+    .plan = [](const void* self, double length, double* frequencies) -> Plan {
+      if constexpr (Rotates<E>) return static_cast<const E*>(self)->plan(length, frequencies);
+      return {};
+    },
+    .score =
+        [](const void* self, const ScoreTile& tile) {
+          if constexpr (Scores<E, Arch>) static_cast<const E*>(self)->score(Arch{}, tile);
+        },
+    .value =
+        [](const void* self, const ValueTile& tile) {
+          if constexpr (AddsValues<E, Arch>) static_cast<const E*>(self)->value(Arch{}, tile);
+        },
+};
+
+template <class Arch, PositionalEncoding E>
+Result<Encoding> Encoding::of(E encoding) {
+  static_assert(alignof(E) <= memory_alignment);
+  void* place = allocate(sizeof(E));
+  if (place == nullptr)
+    return Error{.code = Errc::out_of_memory, .received = static_cast<double>(sizeof(E))};
+  return Encoding(new (place) E(std::move(encoding)), &hooks_of<E, Arch>);
+}
+
+inline Status Encoding::accepts(const Positions& positions) const {
+  if (spec().axes != positions.axes)
+    return Error{.code = Errc::shape_mismatch,
+                 .field = "positions",
+                 .expected = "as many axes as the encoding has",
+                 .received = static_cast<double>(positions.axes)};
+  return hooks_->accepts(self_, positions);
+}
+
+}  // namespace posenc

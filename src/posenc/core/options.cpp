@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "posenc/core/options.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace posenc {
+namespace {
+
+const Field* find(std::span<const Field> fields, std::string_view name) {
+  const auto at = std::find_if(fields.begin(), fields.end(),
+                               [&](const Field& f) { return f.name == name; });
+  return at == fields.end() ? nullptr : &*at;
+}
+
+Error fault(Errc code, const Field& f, std::string_view expected, double received, double index = -1) {
+  return {.code = code, .field = f.name, .expected = expected, .received = received, .index = index};
+}
+
+Status check_number(const Field& f, double value, double index = -1) {
+  if (!std::isfinite(value)) return fault(Errc::not_finite, f, "a finite number", value, index);
+  if (f.kind == OptionKind::integer && value != std::trunc(value))
+    return fault(Errc::not_integer, f, "an integer", value, index);
+  if (value < f.min || value > f.max || (f.above_min && value == f.min))
+    return Error{.code = Errc::out_of_range, .field = f.name, .expected = "in its range",
+                 .received = value, .index = index, .low = f.min, .high = f.max};
+  if (f.multiple > 1 && std::fmod(value, f.multiple) != 0)
+    return fault(f.multiple == 2 ? Errc::not_even : Errc::out_of_range, f,
+                 f.multiple == 2 ? "an even integer" : "a multiple of its documented step", value);
+  return {};
+}
+
+constexpr OptionValue::Kind wanted_kind(OptionKind kind) {
+  switch (kind) {
+    case OptionKind::integer:
+    case OptionKind::number: return OptionValue::Kind::number;
+    case OptionKind::boolean: return OptionValue::Kind::boolean;
+    case OptionKind::choice: return OptionValue::Kind::text;
+    case OptionKind::list: return OptionValue::Kind::list;
+    case OptionKind::table: break;
+  }
+  return OptionValue::Kind::table;
+}
+
+constexpr std::string_view kind_phrase(OptionKind kind) {
+  switch (kind) {
+    case OptionKind::integer:
+    case OptionKind::number: return "a number";
+    case OptionKind::boolean: return "true or false";
+    case OptionKind::choice: return "one of its documented names";
+    case OptionKind::list: return "a list of numbers";
+    case OptionKind::table: break;
+  }
+  return "a tensor";
+}
+
+/// The extent that `dim` prescribes, or -1 where the data may decide.
+Index extent(std::span<const Field> fields, const void* options, const Dim& dim) {
+  if (dim.option.empty()) return -1;
+  const Field* source = find(fields, dim.option);
+  const double value = source->read(options);
+  return static_cast<Index>(value) * dim.times + dim.plus;
+}
+
+Status check_shape(std::span<const Field> fields, const void* options, const Field& f,
+                   const OptionValue& value) {
+  const int rank = value.kind == OptionValue::Kind::list ? 1 : value.rank;
+  if (rank != f.rank)
+    return fault(Errc::shape_mismatch, f, "a tensor of its documented rank", rank);
+  for (int axis = 0; axis < rank; ++axis) {
+    const auto a = static_cast<std::size_t>(axis);
+    const Index given =
+        value.kind == OptionValue::Kind::list ? static_cast<Index>(value.list.size()) : value.shape[a];
+    const Index wanted = extent(fields, options, f.shape[a]);
+    if (wanted >= 0 ? given != wanted : given < 1)
+      return fault(Errc::shape_mismatch, f, "a tensor of its documented shape",
+                   static_cast<double>(given), axis);
+  }
+  return {};
+}
+
+Status assign_scalar(const Field& f, void* options, OptionValue value) {
+  if (f.kind == OptionKind::choice) {
+    const auto at = std::find(f.choices.begin(), f.choices.end(), value.text);
+    if (at == f.choices.end())
+      return fault(Errc::out_of_range, f, kind_phrase(f.kind), std::numeric_limits<double>::quiet_NaN());
+    value.number = static_cast<double>(at - f.choices.begin());
+  } else if (f.kind != OptionKind::boolean) {
+    if (Status s = check_number(f, value.number); !s) return s;
+  }
+  return f.assign(options, value);
+}
+
+Status assign_array(std::span<const Field> fields, const Field& f, void* options,
+                    const OptionValue& value) {
+  if (Status s = check_shape(fields, options, f, value); !s) return s;
+  for (std::size_t i = 0; i < value.list.size(); ++i)
+    if (Status s = check_number(f, value.list[i], static_cast<double>(i)); !s) return s;
+  return f.assign(options, value);
+}
+
+constexpr bool is_array(OptionKind kind) {
+  return kind == OptionKind::list || kind == OptionKind::table;
+}
+
+}  // namespace
+
+Result<Table> Table::copy(const float* data, std::span<const Index> shape) {
+  std::size_t count = 1;
+  Table made;
+  for (Index extent : shape) {
+    const auto product = checked_product(count, static_cast<std::size_t>(extent));
+    if (!product) return Error{.code = Errc::too_large};
+    count = *product;
+    made.shape[static_cast<std::size_t>(made.rank++)] = extent;
+  }
+  auto buffer = Buffer<float>::make(count);
+  if (!buffer) return buffer.error();
+  std::copy_n(data, count, buffer->data());
+  made.data = std::move(*buffer);
+  return made;
+}
+
+Status decode_options(std::span<const Field> fields, void* options, const OptionBag& bag) {
+  for (const auto& [name, value] : bag.entries()) {
+    const Field* f = find(fields, name);
+    if (f == nullptr)
+      return Error{.code = Errc::unknown_option, .field = name, .expected = "an option of this encoding"};
+    if (value.kind != wanted_kind(f->kind))
+      return fault(Errc::wrong_type, *f, kind_phrase(f->kind), std::numeric_limits<double>::quiet_NaN());
+    if (!is_array(f->kind))
+      if (Status s = assign_scalar(*f, options, value); !s) return s;
+  }
+  for (const Field& f : fields) {
+    const bool given = std::any_of(bag.entries().begin(), bag.entries().end(), [&](const auto& e) {
+      return std::string_view(e.name) == f.name;
+    });
+    if (f.is_required && !given)
+      return fault(Errc::missing_option, f, "given", std::numeric_limits<double>::quiet_NaN());
+  }
+  // Shapes may depend on any scalar option, wherever in the bag it stood.
+  for (const auto& [name, value] : bag.entries()) {
+    const Field* f = find(fields, name);
+    if (is_array(f->kind))
+      if (Status s = assign_array(fields, *f, options, value); !s) return s;
+  }
+  return {};
+}
+
+}  // namespace posenc

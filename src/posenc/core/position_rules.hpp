@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The checks that encodings share on where a token may stand.
+#pragma once
+
+#include <cmath>
+
+#include "posenc/core/result.hpp"
+#include "posenc/core/view.hpp"
+
+namespace posenc {
+
+/// Beyond 2^53 float64 no longer holds every integer, so a position there is not what was meant.
+inline constexpr double largest_position = 9007199254740992.0;
+
+/// Finite and within +-2^53.
+inline Status check_real_positions(const Positions& positions) {
+  for (Index a = 0; a < positions.axes; ++a)
+    for (Index i = 0; i < positions.count; ++i) {
+      const double p = positions.axis(a)[i];
+      const double index = static_cast<double>(i);
+      if (!std::isfinite(p))
+        return Error{.code = Errc::not_finite, .field = "positions",
+                     .expected = "finite numbers", .received = p, .index = index};
+      if (std::abs(p) > largest_position)
+        return Error{.code = Errc::out_of_range, .field = "positions",
+                     .expected = "from -2^53 to 2^53", .received = p, .index = index};
+    }
+  return {};
+}
+
+/// Whole numbers too: buckets and clipped distances are not defined between them.
+inline Status check_integer_positions(const Positions& positions) {
+  if (Status s = check_real_positions(positions); !s) return s;
+  for (Index a = 0; a < positions.axes; ++a)
+    for (Index i = 0; i < positions.count; ++i) {
+      const double p = positions.axis(a)[i];
+      if (p != std::trunc(p))
+        return Error{.code = Errc::not_integer, .field = "positions", .expected = "integers",
+                     .received = p, .index = static_cast<double>(i)};
+    }
+  return {};
+}
+
+}  // namespace posenc

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cmath>
+
+#include "posenc/core/encoding.hpp"
+#include "posenc/core/position_rules.hpp"
+
+namespace posenc {
+
+/// Learned absolute positions: x[t] += table[position + offset]. Embeddings only.
+///
+/// `offset` is 0 for BERT and GPT-2, 2 for OPT, padding index + 1 for RoBERTa and its relatives;
+/// those reserve their first rows, so the usable length is rows - offset. A position of -1 then
+/// names the padding row, as the reference index computations do. A row past the end is an error;
+/// `pastEnd: 'clamp'` takes the last row instead, and only when asked. Devlin et al., 2018.
+class Learned {
+ public:
+  enum class PastEnd { error, clamp };
+  static constexpr std::array<std::string_view, 2> past_end_names{"error", "clamp"};
+
+  struct Options {
+    Table table;
+    int offset = 0;
+    PastEnd past_end = PastEnd::error;
+  };
+  static constexpr Spec spec{
+      .id = "learned",
+      .title = "Learned absolute",
+      .summary = "One trained vector per position, added to the token embedding.",
+      .formula = "xₜ += table[t + offset]",
+      .paper = "Devlin et al., 2018",
+      .url = "https://arxiv.org/abs/1810.04805",
+      .used_by = "BERT, GPT-2, OPT, RoBERTa",
+      .sites = {.embed = true},
+      .positions = PositionKind::index};
+  using F = FieldOf<Options>;
+  static constexpr std::array fields{
+      F::table<&Options::table>("table", "The trained rows [rows, E].", Dim::any("rows", 512),
+                             Dim::any("E", 64))
+          .required(),
+      F::integer<&Options::offset>("offset",
+                                "Rows reserved before position 0: OPT 2, RoBERTa padding index + 1.",
+                                0, 1e6),
+      F::choice<&Options::past_end>("pastEnd", "A position past the table: an error, or its last row.",
+                                 past_end_names)};
+
+  static Result<Learned> make(Options o) {
+    if (o.offset >= o.table.shape[0])
+      return Error{.code = Errc::out_of_range, .field = "offset",
+                   .expected = "less than the rows of the table",
+                   .received = static_cast<double>(o.offset)};
+    return Learned(std::move(o));
+  }
+
+  Index embed_width() const { return o_.table.shape[1]; }
+  /// Positions 0 .. usable_length() - 1 have a row of their own.
+  Index usable_length() const { return o_.table.shape[0] - o_.offset; }
+
+  Status accepts(const Positions& positions) const {
+    if (Status s = check_integer_positions(positions); !s) return s;
+    const double last = static_cast<double>(usable_length() - 1);
+    for (Index i = 0; i < positions.count; ++i) {
+      const double p = positions[i];
+      if (p < -o_.offset || (p > last && o_.past_end == PastEnd::error))
+        return Error{.code = Errc::position_out_of_table, .field = "positions",
+                     .expected = "inside the table", .received = p,
+                     .index = static_cast<double>(i), .low = 0, .high = last};
+    }
+    return {};
+  }
+
+  template <class Arch>
+  void embed(Arch, const RowBlock& b) const {
+    const double last = static_cast<double>(o_.table.shape[0] - 1);
+    for (Index t = 0; t < b.rows.rows; ++t) {
+      const double row = std::min(b.positions[t] + o_.offset, last);
+      add_scaled<Arch>(1.0f, o_.table.row(static_cast<Index>(row)), b.rows.row(t), b.rows.cols);
+    }
+  }
+
+ private:
+  explicit Learned(Options o) : o_(std::move(o)) {}
+  Options o_;
+};
+
+}  // namespace posenc

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "posenc/encodings/make_encoding.hpp"
+
+namespace posenc {
+
+Result<Encoding> make_encoding(std::string_view id, const OptionBag& bag) {
+  return make_encoding_for<xsimd::default_arch>(id, bag);
+}
+
+}  // namespace posenc

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The list of encodings. Everything else in the library, the package and the page derives from it:
+/// a new encoding is one header, the two lines here, and one test file.
+#pragma once
+
+#include "posenc/encodings/alibi.hpp"
+#include "posenc/encodings/learned.hpp"
+#include "posenc/encodings/none.hpp"
+#include "posenc/encodings/rotary/rope.hpp"
+#include "posenc/encodings/rotary/rope_linear.hpp"
+#include "posenc/encodings/shaw.hpp"
+#include "posenc/encodings/sinusoidal.hpp"
+#include "posenc/encodings/t5.hpp"
+
+namespace posenc {
+
+template <class... E>
+struct TypeList {};
+
+using Encodings = TypeList<  //
+    None,                    //
+    Learned,                 //
+    Sinusoidal,              //
+    Rope,                    //
+    RopeLinear,              //
+    Alibi,                   //
+    T5,                      //
+    Shaw>;
+
+/// Calls `f.template operator()<E>()` for each type; stops at the first call that returns true.
+template <class F, class... E>
+constexpr bool any_encoding(TypeList<E...>, F&& f) {
+  return (f.template operator()<E>() || ...);
+}
+
+}  // namespace posenc

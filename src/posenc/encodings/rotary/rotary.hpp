@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The base of every rotary encoding: options they share, and the class that turns a frequency
+/// schedule into angles. A RoPE scaling is a schedule; there is no second kernel.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <concepts>
+
+#include "posenc/core/encoding.hpp"
+#include "posenc/core/position_rules.hpp"
+
+namespace posenc {
+
+/// exact   angle = position * frequency and its sine in float64, rounded once to float32
+/// hf_f32  frequency, product, cosine and sine in float32, as Hugging Face transformers computes
+///         them: 7.7e-3 off at position 131072, but what published logits were made with
+enum class Precision { exact, hf_f32 };
+inline constexpr std::array<std::string_view, 2> precision_names{"exact", "hf-f32"};
+
+struct RotaryOptions {
+  int head_dim = 0;
+  std::optional<int> rotary_dim;
+  double base = 10000;
+  Layout layout = Layout::half;
+  Precision precision = Precision::exact;
+};
+
+/// The options every rotary encoding has, followed by its own.
+template <class Options, class... Own>
+constexpr auto rotary_fields(Own... own) {
+  using F = FieldOf<Options>;
+  return std::array<Field, 5 + sizeof...(own)>{
+      F::template integer<&RotaryOptions::head_dim>("headDim", "Width of one head.", 1, 4096).required(64),
+      F::template integer<&RotaryOptions::rotary_dim>("rotaryDim", "Leading channels that rotate; even.", 0, 4096)
+          .multiple_of(2)
+          .falls_back_to("headDim"),
+      F::template number<&RotaryOptions::base>("base", "Theta: the wavelengths span 2 pi to 2 pi base.", 1, 1e15)
+          .exclusive_min()
+          .logarithmic(),
+      F::template choice<&RotaryOptions::layout>("layout", "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
+                                                 layout_names),
+      F::template choice<&RotaryOptions::precision>(
+          "precision", "Angles in float64, or float32 exactly as Hugging Face computes them.", precision_names),
+      own...};
+}
+
+/// base^(-2i/r); in float32 by the operations of the reference: 1 / base^(2i/r).
+template <std::floating_point Real>
+Real rotary_frequency(double base, Index rotary_dim, Index pair) {
+  const Real exponent = static_cast<Real>(2 * pair) / static_cast<Real>(rotary_dim);
+  return Real(1) / std::pow(static_cast<Real>(base), exponent);
+}
+
+/// A pure function of options, rotary width and length: nothing sticks from an earlier call.
+template <class S>
+concept FrequencySchedule = std::derived_from<typename S::Options, RotaryOptions> &&
+                            requires(const S& s, const typename S::Options& o) {
+                              { S(o, Index{}, double{}) };
+                              { s.template frequency<double>(Index{}) } -> std::same_as<double>;
+                              { s.template frequency<float>(Index{}) } -> std::same_as<float>;
+                            };
+
+template <FrequencySchedule S>
+class Rotary {
+ public:
+  using Options = typename S::Options;
+  static constexpr Spec spec = S::spec;
+  static constexpr auto fields = S::fields;
+
+  static Result<Rotary> make(Options o) {
+    const int rotary_dim = o.rotary_dim.value_or(o.head_dim);
+    if (rotary_dim % 2 != 0)
+      return Error{.code = Errc::not_even, .field = "headDim",
+                   .expected = "an even integer; rotaryDim selects a part of an odd head",
+                   .received = static_cast<double>(rotary_dim)};
+    if (rotary_dim > o.head_dim)
+      return Error{.code = Errc::out_of_range, .field = "rotaryDim", .expected = "at most headDim",
+                   .received = static_cast<double>(rotary_dim), .low = 0,
+                   .high = static_cast<double>(o.head_dim)};
+    if constexpr (requires { S::check(o, Index{rotary_dim}); })
+      if (Status s = S::check(o, rotary_dim); !s) return s.error();
+    return Rotary(std::move(o), rotary_dim);
+  }
+
+  Index head_dim() const { return o_.head_dim; }
+  Status accepts(const Positions& positions) const { return check_real_positions(positions); }
+
+  Rotation rotation() const {
+    return {.layout = o_.layout, .pairs = rotary_dim_ / 2, .partner = rotary_dim_ / 2};
+  }
+
+  Plan plan(double length, double* frequencies) const {
+    const S schedule(o_, rotary_dim_, length);
+    const Rotation r = rotation();
+    for (Index i = 0; i < r.pairs; ++i)
+      frequencies[i] = o_.precision == Precision::exact
+                           ? schedule.template frequency<double>(i)
+                           : static_cast<double>(schedule.template frequency<float>(i));
+    Plan plan{.inverse_frequencies = {frequencies, static_cast<std::size_t>(r.pairs)},
+              .rotation = r,
+              .length_policy = spec.length_policy};
+    if constexpr (requires { schedule.attention_factor(); })
+      plan.attention_factor = schedule.attention_factor();
+    if constexpr (requires { schedule.logit_scale(); }) plan.logit_scale = schedule.logit_scale();
+    return plan;
+  }
+
+  void angles(const AngleBlock& b) const {
+    const Plan p = plan(b.length, b.scratch);
+    const auto factor = static_cast<float>(p.attention_factor);
+    for (Index t = 0; t < b.positions.count; ++t) {
+      float *cosines = b.out.row(t), *sines = cosines + p.rotation.pairs;
+      for (Index i = 0; i < p.rotation.pairs; ++i) {
+        const double frequency = p.inverse_frequencies[static_cast<std::size_t>(i)];
+        if (o_.precision == Precision::exact) {
+          const double angle = b.positions[t] * frequency;
+          cosines[i] = static_cast<float>(p.attention_factor * std::cos(angle));
+          sines[i] = static_cast<float>(p.attention_factor * std::sin(angle));
+        } else {
+          const float angle = static_cast<float>(b.positions[t]) * static_cast<float>(frequency);
+          cosines[i] = std::cos(angle) * factor;
+          sines[i] = std::sin(angle) * factor;
+        }
+      }
+    }
+  }
+
+ private:
+  Rotary(Options o, Index rotary_dim) : o_(std::move(o)), rotary_dim_(rotary_dim) {}
+  Options o_;
+  Index rotary_dim_;
+};
+
+}  // namespace posenc
