@@ -10,7 +10,7 @@ target_compile_options(posenc_wasm PRIVATE -fno-exceptions -fno-rtti)
 # The glue refers to "<its own name>.wasm"; named as published, bundlers see one file and not two.
 set_target_properties(posenc_wasm PROPERTIES OUTPUT_NAME posenc SUFFIX .mjs)
 target_link_options(posenc_wasm PRIVATE
-  -O3 -lembind --no-entry
+  -O3 -fno-exceptions -fno-rtti -lembind --no-entry   # the first three choose the system libraries built alike
   -sSTRICT
   -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker
   -sFILESYSTEM=0 -sSUPPORT_LONGJMP=0

@@ -18,6 +18,8 @@ began=$(date +%s%N)
 export PATH="$POSENC_ROOT/.toolchain/bin:$PATH"
 em_root='' em_source='' xsimd_include='' xsimd_prefix=''
 stamp=.toolchain/ready-$scope
+# Who has everything has what building needs.
+[ "$scope" = build ] && [ -e .toolchain/ready-all ] && stamp=.toolchain/ready-all
 fingerprint=$(cat tools/setup.sh tools/setup/*.sh | cksum)-$POSENC_ROOT
 
 # The stamp says the steps were done; the programs themselves are asked too, since packages can vanish under a kept checkout.
@@ -85,5 +87,5 @@ printf '  emscripten %s: %s\n' "$(emcc_version "$em_root/emcc")" "$em_source"
 [ "$scope" != all ] || test_tools
 write_env
 setup_node_modules
-printf '%s' "$fingerprint" >"$stamp"
+printf '%s' "$fingerprint" >".toolchain/ready-$scope"
 printf '  %-46s%8s s\n' 'tools: ready' "$(seconds_since "$began")"

@@ -12,31 +12,39 @@ seconds_since() {
   printf '%d.%01d' $((elapsed / 1000000000)) $((elapsed / 100000000 % 10))
 }
 
-# step LABEL COMMAND…: runs quietly; a failing command shows the end of its log and returns its status.
-step() {
-  local label=$1 began status=0 log
+# try LABEL COMMAND…: runs it quietly and leaves its status in try_status; a failing one shows the end of its log.
+# It always returns 0: called behind || or in a condition, bash would switch errexit off for everything COMMAND does.
+try_status=0
+try() {
+  local label=$1 began log
   shift
   began=$(date +%s%N)
   mkdir -p "$POSENC_ROOT/build/log"
-  log=$POSENC_ROOT/build/log/$(printf '%s' "$label" | tr -cs '[:alnum:]' '-').log
+  log=$(log_of "$label")
   printf '  %-46s' "$label"
-  # The right side of || would switch errexit off inside a shell function, so the command runs in its own shell.
   set +e
   (
     set -e
     "$@"
   ) >"$log" 2>&1 </dev/null
-  status=$?
+  try_status=$?
   set -e
-  if [ $status = 0 ]; then
+  if [ $try_status = 0 ]; then
     printf '%8s s\n' "$(seconds_since "$began")"
   else
     printf '%8s s  failed\n' "$(seconds_since "$began")"
-    tail -n "${POSENC_LOG_LINES:-40}" "$log" | sed 's/^/    | /' >&2
-    printf '    whole log: %s\n' "${log#"$POSENC_ROOT"/}" >&2
+    tail -n 40 "$log" | sed 's/^/    | /'
+    printf '    whole log: %s\n' "${log#"$POSENC_ROOT"/}"
   fi
-  return $status
 }
+
+# step LABEL COMMAND…: the same, but nothing after a failed one makes sense.
+step() {
+  try "$@"
+  [ $try_status = 0 ] || exit 1
+}
+
+log_of() { printf '%s/build/log/%s.log' "$POSENC_ROOT" "$(printf '%s' "$1" | tr -cs '[:alnum:]' '-')"; }
 
 # version_at_least HAVE WANT
 version_at_least() {

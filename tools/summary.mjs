@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads what the suites left behind and prints one table, the reasons of skips, the names of failures, and the count as the last line.
+//   node tools/summary.mjs build/results
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const folder = process.argv[2];
+const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
+
+/** Each format's reader returns { passed, failed: [name], skipped: [{ name, reason }] }. */
+const readers = {
+  gtest(result, log) {
+    const reasons = skipReasonsFromLog(log);
+    const tests = result.testsuites.flatMap((group) => group.testsuite);
+    const nameOf = (test) => `${test.classname}.${test.name}`;
+    const skipped = tests.filter((test) => test.result === 'SKIPPED' || test.status === 'NOTRUN');
+    const failed = tests.filter((test) => test.failures?.length > 0);
+    return {
+      passed: tests.length - failed.length - skipped.length,
+      failed: failed.map(nameOf),
+      skipped: skipped.map((test) => ({
+        name: nameOf(test),
+        reason: test.skipped?.[0]?.message?.split('\n').at(-1) ?? reasons.get(`${test.file}:${test.line}`) ?? reasonIn(log) ?? 'no reason given',
+      })),
+    };
+  },
+  vitest(result) {
+    const tests = result.testResults.flatMap((file) => file.assertionResults);
+    const broken = result.testResults.filter((file) => file.status === 'failed' && file.assertionResults.every((test) => test.status !== 'failed'));
+    const failed = tests.filter((test) => test.status === 'failed');
+    return {
+      passed: tests.filter((test) => test.status === 'passed').length,
+      failed: [...failed.map((test) => test.fullName), ...broken.map((file) => `${file.name}: ${firstLine(file.message)}`)],
+      skipped: tests
+        .filter((test) => test.status !== 'passed' && test.status !== 'failed')
+        .map((test) => ({ name: test.fullName, reason: /skipped: (.*)$/.exec(test.fullName)?.[1] ?? 'no reason given' })),
+    };
+  },
+  plain: (result) => ({
+    passed: result.passed,
+    failed: Array.from({ length: result.failed }, (_, i) => result.failures?.[i] ?? 'see its log'),
+    skipped: result.skipped ?? [],
+  }),
+};
+
+const firstLine = (text) => (text ?? '').split('\n', 1)[0];
+
+/** GoogleTest before 1.14 leaves the message of a skip out of its JSON; the log has it after "FILE:LINE: Skipped". */
+function skipReasonsFromLog(log) {
+  const reasons = new Map();
+  for (const [, place, reason] of log.matchAll(/^(.+:\d+): Skipped\n(.*)$/gm)) reasons.set(place, reason);
+  return reasons;
+}
+
+/** One reason for all when a log names just one; the line of the skip is not the line of its test. */
+function reasonIn(log) {
+  const all = new Set(skipReasonsFromLog(log).values());
+  return all.size > 0 ? [...all].join(' / ') : undefined;
+}
+
+function read(meta) {
+  const counts = { passed: 0, failed: [], skipped: [] };
+  if (meta.format === 'exit') {
+    if (meta.exit === 0) counts.passed = 1;
+    else counts.failed.push(`see ${meta.log}`);
+    return counts;
+  }
+  let outcome;
+  try {
+    const log = existsSync(meta.log) ? readFileSync(meta.log, 'utf8') : '';
+    outcome = readers[meta.format](readJson(meta.result), log);
+  } catch {
+    counts.failed.push(`left no result that can be read: see ${meta.log}`);
+    return counts;
+  }
+  if (outcome.passed + outcome.failed.length === 0) outcome.failed.push(`ran no test: see ${meta.log}`);
+  // A crash after the result was written, a leak found at exit, an unhandled rejection: no test failed, and yet the suite did.
+  if (meta.exit !== 0 && outcome.failed.length === 0) outcome.failed.push(`ended with status ${meta.exit}: see ${meta.log}`);
+  return outcome;
+}
+
+const suites = readdirSync(folder)
+  .filter((name) => name.endsWith('.suite.json'))
+  .sort()
+  .map((name) => readJson(join(folder, name)))
+  .map((meta) => ({ ...meta, ...read(meta) }));
+
+const row = (name, ...numbers) => console.log(name.padEnd(28) + numbers.map((number) => String(number).padStart(9)).join(''));
+const total = { passed: 0, failed: 0, skipped: 0, seconds: 0 };
+console.log();
+row('suite', 'passed', 'failed', 'skipped', 'seconds');
+for (const suite of suites) {
+  row(suite.suite, suite.passed, suite.failed.length, suite.skipped.length, suite.seconds.toFixed(1));
+  total.passed += suite.passed;
+  total.failed += suite.failed.length;
+  total.skipped += suite.skipped.length;
+  total.seconds += suite.seconds;
+}
+row('all', total.passed, total.failed, total.skipped, total.seconds.toFixed(1));
+
+const skips = new Map();
+for (const suite of suites) {
+  for (const { reason } of suite.skipped) {
+    const key = `${suite.suite}: ${reason}`;
+    skips.set(key, (skips.get(key) ?? 0) + 1);
+  }
+}
+if (skips.size > 0) console.log('\nskipped, and why');
+for (const [reason, count] of skips) console.log(`${String(count).padStart(6)}  ${reason}`);
+
+const shown = 50;
+const failures = suites.flatMap((suite) => suite.failed.map((name) => `  ${suite.suite}: ${name}`));
+if (failures.length > 0) console.log(`\nfailed\n${failures.slice(0, shown).join('\n')}`);
+if (failures.length > shown) console.log(`  and ${failures.length - shown} more`);
+
+console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+process.exitCode = total.failed > 0 || suites.length === 0 ? 1 : 0;
