@@ -14,7 +14,6 @@ file(GLOB posenc_test_sources CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/tests/attention/*_test.cpp")
 cmake_path(SET posenc_shared_golden NORMALIZE "${PROJECT_SOURCE_DIR}/../shared/golden")
 
-# posenc_add_tests(TARGET): declared here, called once sources exist for it.
 if(EMSCRIPTEN)
   set(posenc_tests posenc_wasm_tests)
 else()
@@ -47,6 +46,11 @@ add_executable(posenc_manifest tools/manifest.cpp)
 posenc_our_code(posenc_manifest)
 target_link_libraries(posenc_manifest PRIVATE posenc)
 
+# The instrumented build would only say the same again.
+if(POSENC_SANITIZE)
+  return()
+endif()
+
 # One file for each header, which includes it first and twice: nothing before it to lean on, and a guard that works.
 set(posenc_alone_sources "")
 foreach(header IN LISTS posenc_headers)
@@ -55,10 +59,8 @@ foreach(header IN LISTS posenc_headers)
   file(CONFIGURE OUTPUT "${source}" CONTENT "#include \"@header@\"\n#include \"@header@\"\n" @ONLY)
   list(APPEND posenc_alone_sources "${source}")
 endforeach()
-if(posenc_alone_sources)
-  add_library(posenc_headers_alone OBJECT ${posenc_alone_sources})
-  posenc_our_code(posenc_headers_alone)
-  target_link_libraries(posenc_headers_alone PRIVATE posenc)
-  # Only whether it compiles matters, so no time goes into optimizing.
-  target_compile_options(posenc_headers_alone PRIVATE -O0 -g0)
-endif()
+add_library(posenc_headers_alone OBJECT ${posenc_alone_sources})
+posenc_our_code(posenc_headers_alone)
+target_link_libraries(posenc_headers_alone PRIVATE posenc)
+# Only whether it compiles matters, so no time goes into optimizing.
+target_compile_options(posenc_headers_alone PRIVATE -O0 -g0)

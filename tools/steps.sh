@@ -33,7 +33,14 @@ try() {
     printf '%8s s\n' "$(seconds_since "$began")"
   else
     printf '%8s s  failed\n' "$(seconds_since "$began")"
-    tail -n 40 "$log" | sed 's/^/    | /'
+    # The cause stands at one end of a log or the other.
+    if [ "$(wc -l <"$log")" -gt 60 ]; then
+      head -n 10 "$log" | sed 's/^/    | /'
+      printf '    | …\n'
+      tail -n 45 "$log" | sed 's/^/    | /'
+    else
+      sed 's/^/    | /' "$log"
+    fi
     printf '    whole log: %s\n' "${log#"$POSENC_ROOT"/}"
   fi
 }
