@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serves a folder as a strict static host would: node tools/serve.mjs FOLDER, PORT from the environment, else 8080 or the next free one.
+// Serves a folder as a strict static host would: node tools/serve.mjs FOLDER
+// PORT from the environment, else 8080 or the next free one; HOST, else this machine alone.
 import { createReadStream } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -74,18 +75,19 @@ const server = createServer(async (request, response) => {
 });
 
 const asked = process.env.PORT;
+const host = process.env.HOST ?? '127.0.0.1';
 let port = Number(asked ?? 8080);
 server.on('error', (error) => {
   if (error.code === 'EADDRINUSE' && asked === undefined && port < 8180) {
     port += 1;
-    server.listen(port);
+    server.listen(port, host);
   } else {
     console.error(`Cannot serve on port ${port}: ${error.message}`);
     process.exit(1);
   }
 });
 server.on('listening', () => console.log(`\n  http://localhost:${server.address().port}/   (Ctrl-C ends)`));
-server.listen(port);
+server.listen(port, host);
 
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.on(signal, () => {
