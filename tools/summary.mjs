@@ -7,30 +7,31 @@ import { join } from 'node:path';
 const folder = process.argv[2];
 const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
 
-/** Each format's reader returns { passed, failed: [name], skipped: [{ name, reason }] }. */
+/** Each format's reader returns { passed, failed: [text], skipped: [{ name, reason }] }. */
 const readers = {
   gtest(result, log) {
-    const reasons = skipReasonsFromLog(log);
+    const reasons = skipReasonsIn(log);
     const tests = result.testsuites.flatMap((group) => group.testsuite);
     const nameOf = (test) => `${test.classname}.${test.name}`;
     const skipped = tests.filter((test) => test.result === 'SKIPPED' || test.status === 'NOTRUN');
     const failed = tests.filter((test) => test.failures?.length > 0);
     return {
       passed: tests.length - failed.length - skipped.length,
-      failed: failed.map(nameOf),
-      skipped: skipped.map((test) => ({
-        name: nameOf(test),
-        reason: test.skipped?.[0]?.message?.split('\n').at(-1) ?? reasons.get(`${test.file}:${test.line}`) ?? reasonIn(log) ?? 'no reason given',
-      })),
+      failed: failed.map((test) => nameOf(test) + startOf(test.failures[0].failure)),
+      skipped: skipped.map((test) => ({ name: nameOf(test), reason: reasons.get(nameOf(test)) ?? 'no reason given' })),
     };
   },
   vitest(result) {
     const tests = result.testResults.flatMap((file) => file.assertionResults);
-    const broken = result.testResults.filter((file) => file.status === 'failed' && file.assertionResults.every((test) => test.status !== 'failed'));
     const failed = tests.filter((test) => test.status === 'failed');
+    // A file that does not even load has no test to fail.
+    const broken = result.testResults.filter((file) => file.status === 'failed' && file.assertionResults.every((test) => test.status !== 'failed'));
     return {
       passed: tests.filter((test) => test.status === 'passed').length,
-      failed: [...failed.map((test) => test.fullName), ...broken.map((file) => `${file.name}: ${firstLine(file.message)}`)],
+      failed: [
+        ...failed.map((test) => test.fullName + startOf(test.failureMessages?.[0])),
+        ...broken.map((file) => file.name + startOf(file.message)),
+      ],
       skipped: tests
         .filter((test) => test.status !== 'passed' && test.status !== 'failed')
         .map((test) => ({ name: test.fullName, reason: /skipped: (.*)$/.exec(test.fullName)?.[1] ?? 'no reason given' })),
@@ -43,19 +44,19 @@ const readers = {
   }),
 };
 
-const firstLine = (text) => (text ?? '').split('\n', 1)[0];
+/** The first lines of a failure's message, indented under its name. */
+const startOf = (message) =>
+  (message ?? '')
+    .split('\n')
+    .slice(0, 5)
+    .map((line) => `\n      ${line.slice(0, 200)}`)
+    .join('');
 
-/** GoogleTest before 1.14 leaves the message of a skip out of its JSON; the log has it after "FILE:LINE: Skipped". */
-function skipReasonsFromLog(log) {
+/** GoogleTest leaves the message of a skip out of its JSON (before 1.14); the log has it between the test's own two lines. */
+function skipReasonsIn(log) {
   const reasons = new Map();
-  for (const [, place, reason] of log.matchAll(/^(.+:\d+): Skipped\n(.*)$/gm)) reasons.set(place, reason);
+  for (const [, reason, name] of log.matchAll(/: Skipped\n(.*)\n(?:.*\n)*?\[ {2}SKIPPED \] (\S+) \(/g)) reasons.set(name, reason);
   return reasons;
-}
-
-/** One reason for all when a log names just one; the line of the skip is not the line of its test. */
-function reasonIn(log) {
-  const all = new Set(skipReasonsFromLog(log).values());
-  return all.size > 0 ? [...all].join(' / ') : undefined;
 }
 
 function read(meta) {

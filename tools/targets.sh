@@ -4,10 +4,14 @@
 
 jobs=$(nproc 2>/dev/null || echo 2)
 
+# A build folder remembers its checkout, compilers and Emscripten; when one of them changed it starts anew.
 configure() {
-  local preset=$1
+  local preset=$1 note fresh=''
   shift
-  cmake --preset "$preset" -DPOSENC_XSIMD_INCLUDE="$POSENC_XSIMD_INCLUDE" "$@"
+  note="$POSENC_ROOT $EMSCRIPTEN_ROOT $POSENC_XSIMD_INCLUDE ${CXX:-} $*"
+  [ "$(cat "build/$preset.configured" 2>/dev/null)" = "$note" ] || fresh=--fresh
+  cmake --preset "$preset" $fresh -DPOSENC_XSIMD_INCLUDE="$POSENC_XSIMD_INCLUDE" "$@"
+  printf '%s' "$note" >"build/$preset.configured"
 }
 
 # configure_and_build PRESET [TARGET…]

@@ -14,7 +14,7 @@ bash tools/setup.sh
 mkdir -p build/results
 rm -f build/results/*.json
 
-gtest_options=(--gtest_brief=1 --gtest_color=no)
+gtest_options=(--gtest_color=no)
 
 consumer() { bash tests/consumer/cmake/run.sh "$POSENC_XSIMD_PREFIX" "$1"; }
 
