@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The memory of one call: everything it needs is declared first, then allocated at once, and freed
+ * when the call ends however it ends. So a call can run out of memory in one place only.
+ */
+
+import type { Engine } from './engine.js';
+import { typedArraySet } from './intrinsics.js';
+import type { Target } from './target.js';
+import type { Source } from './tensor.js';
+
+const alignment = 16;
+
+/** A place in the arena, or in an owned tensor; its address is known while the arena is open. */
+export interface Slot {
+  readonly address: number;
+}
+
+type Fill = (address: number) => void;
+
+export class Arena {
+  readonly #engine: Engine;
+  readonly #fills: { slot: { address: number }; fill: Fill }[] = [];
+  readonly #slots: { slot: { address: number }; offset: number }[] = [];
+  #bytes = 0;
+
+  constructor(engine: Engine) {
+    this.#engine = engine;
+  }
+
+  /** Uninitialised bytes. */
+  bytes(size: number, fill?: Fill): Slot {
+    const slot = { address: 0 };
+    this.#slots.push({ slot, offset: this.#bytes });
+    this.#bytes += Math.ceil(size / alignment) * alignment;
+    if (fill !== undefined) this.#fills.push({ slot, fill });
+    return slot;
+  }
+
+  doubles(values: Float64Array): Slot {
+    return this.bytes(values.length * 8, (at) => {
+      typedArraySet(this.#engine.f64, values, at / 8);
+    });
+  }
+
+  /** Unsigned 32-bit numbers. */
+  words(values: readonly number[]): Slot {
+    return this.bytes(values.length * 4, (at) => {
+      const words = this.#engine.u32;
+      for (let i = 0; i < values.length; ++i) words[at / 4 + i] = values[i];
+    });
+  }
+
+  ascii(letters: string): Slot {
+    return this.bytes(letters.length, (at) => {
+      const bytes = this.#engine.u8;
+      for (let i = 0; i < letters.length; ++i) bytes[at + i] = letters.charCodeAt(i);
+    });
+  }
+
+  copyOf(view: Uint8Array): Slot {
+    return this.bytes(view.byteLength, (at) => {
+      typedArraySet(this.#engine.u8, view, at);
+    });
+  }
+
+  /** A tensor to read: where it is when the library owns it, else a copy. */
+  input(source: Source): Slot {
+    return source.address === undefined ? this.#copied(source) : { address: source.address };
+  }
+
+  /** Where a result is computed: in an owned tensor itself, else here. */
+  output(target: Target): Slot {
+    return target.address === undefined ? this.bytes(target.size * 4) : { address: target.address };
+  }
+
+  /**
+   * For operations that work in place: `data` is where, `from` where the values come from. The core
+   * copies the one to the other when nothing can fail any more, so an owned `out` is not spoilt.
+   */
+  work(target: Target, source: Source): { data: Slot; from: Slot } {
+    if (target.address !== undefined)
+      return { data: { address: target.address }, from: this.input(source) };
+    const copy = this.#copied(source);
+    return { data: copy, from: copy };
+  }
+
+  #copied(source: Source): Slot {
+    return this.bytes(source.size * 4, (at) => source.copyTo(this.#engine, at));
+  }
+
+  /** Allocates, fills, runs and frees. */
+  run<T>(where: string, body: () => T): T {
+    const base = this.#engine.allocate(where, Math.max(this.#bytes, alignment));
+    try {
+      for (const { slot, offset } of this.#slots) slot.address = base + offset;
+      for (const { slot, fill } of this.#fills) fill(slot.address);
+      return body();
+    } finally {
+      this.#engine.release(base, Math.max(this.#bytes, alignment));
+    }
+  }
+}

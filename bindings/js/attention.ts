@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+/** `attention`: its options against what it supports, its tensors against each other, one crossing. */
+
+import { Arena, type Slot } from './arena.js';
+import { checkHeads, mismatch, readShapes, type Shapes } from './attention-shapes.js';
+import type { Encoding } from './encoding.js';
+import type { Engine } from './engine.js';
+import { PosencError } from './errors.js';
+import { encodingOf, type Held } from './handles.js';
+import { isArray } from './intrinsics.js';
+import { captureMask, type Mask } from './mask.js';
+import { type CapturedPositions, capturePositions, positionLimit } from './positions.js';
+import { captureTarget, freshTarget } from './target.js';
+import { capture, type Source } from './tensor.js';
+import type { MaskInput, Positions, Tensor } from './types.js';
+import { boolean, choice, finite, integer, record, unknownOption } from './validate.js';
+
+export interface AttentionOptions {
+  /** Rotates, biases and adds values on the fly; several act together. */
+  encoding?: Encoding | readonly Encoding[];
+  /** Of q, k, v and the output: [B, H, T, D] or [B, T, H, D]; without B for rank 3. @default 'bhnd' */
+  layout?: 'bhnd' | 'bnhd';
+  /** @default what the encoding was trained with, else 1/√D */
+  scale?: number;
+  /** A query sees the keys up to its own place. @default false */
+  causal?: boolean;
+  /** The place of the first query among the keys. @default S - T */
+  queryOffset?: number;
+  /** For the encoding only; a causal mask goes by places. @default queryOffset + 0 … T-1 */
+  queryPositions?: Positions;
+  /** @default 0 … S-1 */
+  keyPositions?: Positions;
+  /** Right-aligned broadcast to [B, H, T, S]. `Uint8Array`: non-zero attends; `Float32Array`: added. */
+  mask?: MaskInput;
+  /** Also return the weights, [B, H, T, S]. */
+  weights?: boolean;
+  /** Also return the logarithm of each row's softmax denominator, [B, H, T]. */
+  logSumExp?: boolean;
+  /** Where the output goes. */
+  out?: Tensor;
+}
+
+export interface AttentionResult {
+  readonly output: Tensor;
+  readonly weights?: Tensor;
+  readonly logSumExp?: Tensor;
+}
+
+const supported = [
+  'encoding',
+  'layout',
+  'scale',
+  'causal',
+  'queryOffset',
+  'queryPositions',
+  'keyPositions',
+  'mask',
+  'weights',
+  'logSumExp',
+  'out',
+] as const;
+/** Names that mean something, so that they are refused as not there yet and never ignored. */
+const planned = [
+  'window',
+  'prefix',
+  'keyLengths',
+  'queryLengths',
+  'cuSeqlens',
+  'softcap',
+  'sinks',
+  'qNorm',
+  'kNorm',
+  'append',
+];
+
+const where = 'attention';
+type Given = Map<(typeof supported)[number], unknown>;
+
+export function attention(
+  engine: Engine,
+  q: unknown,
+  k: unknown,
+  v: unknown,
+  options: unknown,
+): AttentionResult {
+  engine.requireUsable();
+  const given = readOptions(options);
+  const layout = choice(where, 'layout', given.get('layout') ?? 'bhnd', ['bhnd', 'bnhd']);
+  const encodings = readEncodings(engine, given.get('encoding'));
+  const sources = [q, k, v].map((one, i) => capture(engine, where, 'qkv'[i], one));
+  const shapes = readShapes(sources, layout);
+  checkHeads(shapes);
+  const scale = given.get('scale') === undefined ? Number.NaN : readScale(given.get('scale'));
+  const causal = boolean(where, 'causal', given.get('causal') ?? false);
+  const offset = given.get('queryOffset') ?? shapes.keys - shapes.queries;
+  const limits = { min: -positionLimit, max: positionLimit };
+  const queryOffset = integer(where, 'queryOffset', offset, limits);
+  const wants = {
+    weights: boolean(where, 'weights', given.get('weights') ?? false),
+    logSumExp: boolean(where, 'logSumExp', given.get('logSumExp') ?? false),
+  };
+  const places = readPositions(given, encodings, shapes);
+  const mask = captureMask(engine, given.get('mask'), shapes);
+  return compute(engine, {
+    sources,
+    shapes,
+    encodings,
+    mask,
+    places,
+    wants,
+    out: given.get('out'),
+    numbers: { layout: layout === 'bnhd' ? 1 : 0, scale, causal: Number(causal), queryOffset },
+  });
+}
+
+function readOptions(options: unknown): Given {
+  const given = record(where, 'options', options);
+  for (const [name, value] of given) {
+    if ((supported as readonly string[]).includes(name)) continue;
+    if (!planned.includes(name)) throw unknownOption(where, name, supported);
+    if (value !== undefined)
+      throw new PosencError({
+        code: 'UNSUPPORTED',
+        field: name,
+        message: `attention: the option ${name} is not supported by this version of posenc.`,
+        details: { parameter: name },
+      });
+  }
+  return given as Given;
+}
+
+function readEncodings(engine: Engine, given: unknown): readonly Held[] {
+  if (given === undefined) return [];
+  if (!isArray(given)) return [encodingOf(engine, where, 'encoding', given)];
+  return given.map((one, i) => encodingOf(engine, where, `encoding[${i}]`, one));
+}
+
+function readScale(given: unknown): number {
+  const scale = finite(where, 'scale', given);
+  // A scale of 0 makes every weight the same: always a slip, and the answer would look plausible.
+  if (scale === 0) throw mismatch('OUT_OF_RANGE', 'scale', 'a finite number other than 0', 0);
+  return scale;
+}
+
+interface Places {
+  axes: number;
+  query?: CapturedPositions;
+  key?: CapturedPositions;
+}
+
+function readPositions(given: Given, encodings: readonly Held[], shapes: Shapes): Places {
+  const axes = Math.max(1, ...encodings.map(({ info }) => info.axes));
+  const integer = encodings.some(({ info }) => info.positions !== 'real');
+  const read = (field: 'queryPositions' | 'keyPositions', rows: number) => {
+    const value = given.get(field);
+    if (value === undefined && axes === 1) return undefined;
+    if (value === undefined)
+      throw mismatch('MISSING_OPTION', field, `given for ${axes} axes`, undefined);
+    return capturePositions(where, field, value, { axes, integer, rows, batch: shapes.batch });
+  };
+  const query = read('queryPositions', shapes.queries);
+  const key = read('keyPositions', shapes.keys);
+  return { axes, ...(query && { query }), ...(key && { key }) };
+}
+
+interface Job {
+  sources: readonly Source[];
+  shapes: Shapes;
+  encodings: readonly Held[];
+  mask: Mask | undefined;
+  places: Places;
+  wants: { weights: boolean; logSumExp: boolean };
+  out: unknown;
+  numbers: { layout: number; scale: number; causal: number; queryOffset: number };
+}
+
+const nowhere: Slot = { address: 0 };
+
+function compute(engine: Engine, job: Job): AttentionResult {
+  const { shapes, sources, places, wants, mask, encodings } = job;
+  const output = captureTarget(engine, where, job.out, shapes.output, { sources });
+  const weights = wants.weights ? freshTarget(where, shapes.weights) : undefined;
+  const logSumExp = wants.logSumExp ? freshTarget(where, shapes.rows) : undefined;
+  const arena = new Arena(engine);
+  const [q, k, v] = sources.map((source) => arena.input(source));
+  const out = arena.output(output);
+  const weightsAt = weights === undefined ? nowhere : arena.output(weights);
+  const logSumExpAt = logSumExp === undefined ? nowhere : arena.output(logSumExp);
+  const queryAt = places.query === undefined ? nowhere : arena.doubles(places.query.values);
+  const keyAt = places.key === undefined ? nowhere : arena.doubles(places.key.values);
+  const maskAt = mask === undefined ? nowhere : mask.place(arena);
+  const handles = arena.words(encodings.map(({ handle }) => handle));
+  return arena.run(where, () => {
+    mask?.check(maskAt.address);
+    engine.check(where, (raw) =>
+      raw.attention({
+        q: q.address,
+        k: k.address,
+        v: v.address,
+        out: out.address,
+        weights: weightsAt.address,
+        logSumExp: logSumExpAt.address,
+        batch: shapes.batch,
+        heads: shapes.heads,
+        kvHeads: shapes.kvHeads,
+        queries: shapes.queries,
+        keys: shapes.keys,
+        headDim: shapes.headDim,
+        valueDim: shapes.valueDim,
+        ...job.numbers,
+        queryPositions: queryAt.address,
+        keyPositions: keyAt.address,
+        queryPositionRows: places.query?.batch ?? 1,
+        keyPositionRows: places.key?.batch ?? 1,
+        axes: places.axes,
+        mask: maskAt.address,
+        maskIsFloat: Number(mask?.isFloat ?? false),
+        maskBatchStride: mask?.strides[0] ?? 0,
+        maskHeadStride: mask?.strides[1] ?? 0,
+        maskRowStride: mask?.strides[2] ?? 0,
+        maskColumnStride: mask?.strides[3] ?? 0,
+        encodings: encodings.length === 0 ? 0 : handles.address,
+        encodingCount: encodings.length,
+      }),
+    );
+    return {
+      output: output.finish(engine, out.address),
+      ...(weights && { weights: weights.finish(engine, weightsAt.address) }),
+      ...(logSumExp && { logSumExp: logSumExp.finish(engine, logSumExpAt.address) }),
+    };
+  });
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What encodings do outside attention: one class for all, whose methods ask for their site. */
+
+import { Arena } from './arena.js';
+import type {
+  EmbedMethods,
+  EmbedOptions,
+  RotateMethods,
+  RotateOptions,
+  RotationPlan,
+  ScoreMethods,
+} from './encoding.js';
+import { fault, PosencError, shapeText, text } from './errors.js';
+import { type Held, held } from './handles.js';
+import type { EncodingInfo, Site } from './manifest.js';
+import { disposed, giveBack, makeDisposable } from './owned.js';
+import { type CapturedPositions, capturePositions, countUp } from './positions.js';
+import type { RawModule } from './raw.js';
+import { captureTarget, freshTarget } from './target.js';
+import { capture, type Source } from './tensor.js';
+import type { Positions, Tensor, TensorInput } from './types.js';
+import {
+  boolean,
+  choice,
+  integer,
+  maxElements,
+  options as readOptions,
+  sizeOf,
+} from './validate.js';
+
+export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods {
+  readonly #held: Held;
+  readonly dispose: () => void;
+
+  constructor(it: Held) {
+    this.#held = it;
+    held.set(this, it);
+    const { engine, handle } = it;
+    const free = giveBack(this, () => {
+      if (engine.usable) engine.call((raw) => raw.destroyEncoding(handle));
+    });
+    this.dispose = () => {
+      held.set(this, 'disposed');
+      free();
+    };
+  }
+
+  get id(): string {
+    return this.#held.info.id;
+  }
+  get sites(): readonly Site[] {
+    return this.#held.info.sites;
+  }
+
+  table(positions: Positions): Tensor {
+    const { where, engine, handle, info } = this.#at('table', 'embed');
+    const at = capturePositions(where, 'positions', positions, rulesOf(info));
+    const width = engine.call((raw) => raw.embedWidth(handle));
+    const target = freshTarget(where, checked(where, [at.rows, width]));
+    const arena = new Arena(engine);
+    const data = arena.output(target);
+    const places = arena.doubles(at.values);
+    return arena.run(where, () => {
+      engine.check(where, (raw) =>
+        raw.embed(handle, data.address, 0, 1, at.rows, width, places.address, 1),
+      );
+      return target.finish(engine, data.address);
+    });
+  }
+
+  embed(x: TensorInput, positions?: Positions, options?: EmbedOptions): Tensor {
+    const { where, engine, handle, info } = this.#at('embed', 'embed');
+    const given = readOptions(where, options, ['out']);
+    const width = engine.call((raw) => raw.embedWidth(handle));
+    const source = rows(where, capture(engine, where, 'x', x), width);
+    const at = this.#positions(where, info, positions, source.shape);
+    const { batch, heads, n } = fold(source.shape, at);
+    return this.#inPlace(where, source, given.get('out'), at, (raw, data, from, places) =>
+      raw.embed(handle, data, from, batch * heads, n, width, places, at.batch),
+    );
+  }
+
+  rotate(x: TensorInput, positions?: Positions, options?: RotateOptions): Tensor {
+    const { where, engine, handle, info } = this.#at('rotate', 'rotate');
+    const given = readOptions(where, options, ['role', 'length', 'inverse', 'out']);
+    const key = choice(where, 'role', given.get('role') ?? 'query', ['query', 'key']) === 'key';
+    const length = integer(where, 'length', given.get('length') ?? 0, lengths);
+    const inverse = boolean(where, 'inverse', given.get('inverse') ?? false);
+    const source = rows(where, capture(engine, where, 'x', x));
+    const at = this.#positions(where, info, positions, source.shape);
+    const { batch, heads, n, width } = fold(source.shape, at);
+    const [role, turn] = [Number(key), Number(inverse)];
+    return this.#inPlace(where, source, given.get('out'), at, (raw, data, from, places) =>
+      raw.rotate(
+        handle,
+        data,
+        from,
+        batch,
+        heads,
+        n,
+        width,
+        places,
+        at.batch,
+        info.axes,
+        role,
+        length,
+        turn,
+      ),
+    );
+  }
+
+  plan(length = 0): RotationPlan {
+    const { where, engine, handle, info } = this.#at('plan', 'rotate');
+    const tokens = integer(where, 'length', length, lengths);
+    const pairs = engine.call((raw) => raw.planPairs(handle));
+    const arena = new Arena(engine);
+    const out = arena.bytes((5 + pairs) * 8);
+    return arena.run(where, () => {
+      engine.check(where, (raw) => raw.plan(handle, tokens, out.address));
+      const numbers = new Float64Array(engine.f64.buffer, out.address, 5 + pairs).slice();
+      return {
+        inverseFrequencies: numbers.slice(5),
+        attentionFactor: numbers[0],
+        logitScale: numbers[1],
+        rotaryDim: numbers[2],
+        layout: numbers[3] === 1 ? 'interleaved' : 'half',
+        lengthPolicy: info.lengthPolicy,
+      };
+    });
+  }
+
+  bias(queryPositions: Positions, keyPositions: Positions): Tensor {
+    const { where, engine, handle, info } = this.#at('bias', 'score');
+    if (!info.contentFree) throw unsupported(where, 'bias', 'its scores depend on q and k');
+    const rules = rulesOf(info);
+    const q = capturePositions(where, 'queryPositions', queryPositions, rules);
+    const k = capturePositions(where, 'keyPositions', keyPositions, rules);
+    const heads = engine.call((raw) => raw.biasHeads(handle));
+    const target = freshTarget(where, checked(where, [heads, q.rows, k.rows]));
+    const arena = new Arena(engine);
+    const [qs, ks] = [arena.doubles(q.values), arena.doubles(k.values)];
+    const out = arena.output(target);
+    return arena.run(where, () => {
+      engine.check(where, (raw) =>
+        raw.bias(handle, qs.address, q.rows, ks.address, k.rows, info.axes, out.address),
+      );
+      return target.finish(engine, out.address);
+    });
+  }
+
+  toJSON(): object {
+    const { info, options } = this.#held;
+    const given = [...options.values].map(([name, value]) => [
+      name,
+      typeof value === 'object' ? [...value] : value,
+    ]);
+    return { id: info.id, options: Object.fromEntries(given) };
+  }
+
+  #at(method: string, site: Site) {
+    const { engine, handle, info } = this.#held;
+    const where = `${info.id}.${method}`;
+    if (held.get(this) === 'disposed') throw disposed(where, 'encoding');
+    engine.requireUsable();
+    if (!info.sites.includes(site))
+      throw unsupported(where, method, `it acts at: ${info.sites.join(', ') || 'no site'}`);
+    return { where, engine, handle, info };
+  }
+
+  #positions(
+    where: string,
+    info: EncodingInfo,
+    given: Positions | undefined,
+    shape: readonly number[],
+  ): CapturedPositions {
+    const n = shape[shape.length - 2];
+    if (given !== undefined) {
+      const batch = shape.length > 2 ? shape[0] : 1;
+      return capturePositions(where, 'positions', given, { ...rulesOf(info), rows: n, batch });
+    }
+    if (info.axes === 1) return countUp(n);
+    throw fault('MISSING_OPTION', {
+      where,
+      field: 'positions',
+      expected: `given: ${info.axes} axes have no order of their own`,
+      received: undefined,
+    });
+  }
+
+  /** Runs an operation that changes its tensor in place, without changing `x` unless it is `out`. */
+  #inPlace(
+    where: string,
+    source: Source,
+    out: unknown,
+    at: CapturedPositions,
+    crossing: (raw: RawModule, data: number, from: number, places: number) => number,
+  ): Tensor {
+    const { engine } = this.#held;
+    const target = captureTarget(engine, where, out, source.shape, {
+      sources: [source],
+      inPlace: source,
+    });
+    const arena = new Arena(engine);
+    const { data, from } = arena.work(target, source);
+    const places = arena.doubles(at.values);
+    return arena.run(where, () => {
+      engine.check(where, (raw) => crossing(raw, data.address, from.address, places.address));
+      return target.finish(engine, data.address);
+    });
+  }
+}
+makeDisposable(BoundEncoding.prototype as unknown as { dispose(): void });
+
+const lengths = { min: 0, max: 2 ** 53 };
+
+function rulesOf(info: EncodingInfo) {
+  return { axes: info.axes, integer: info.positions !== 'real' };
+}
+
+function checked(where: string, shape: readonly number[]): readonly number[] {
+  if (sizeOf(shape) <= maxElements) return shape;
+  throw fault('SHAPE_OVERFLOW', {
+    where,
+    field: 'the result',
+    expected: `of at most ${maxElements} elements`,
+    received: text(shapeText(shape)),
+  });
+}
+
+/** `source` if its last axis is the width of a row. */
+function rows(where: string, source: Source, width?: number): Source {
+  const { shape } = source;
+  if (shape.length >= 2 && (width === undefined || shape[shape.length - 1] === width))
+    return source;
+  throw fault('SHAPE_MISMATCH', {
+    where,
+    field: 'x',
+    expected: `of shape [..., n, ${width ?? 'D'}]`,
+    received: text(shapeText(shape)),
+  });
+}
+
+/**
+ * The leading axes as [batch, heads]: [B, H, n, D]; of three axes the first is heads, unless each
+ * entry has positions of its own.
+ */
+function fold(shape: readonly number[], { batch: rowsOfPositions }: CapturedPositions) {
+  const [n, width] = shape.slice(-2);
+  const leading = shape.slice(0, -2);
+  const hasBatch = leading.length > 1 || rowsOfPositions > 1;
+  const batch = hasBatch ? leading[0] : 1;
+  const heads = sizeOf(hasBatch ? leading.slice(1) : leading);
+  return { batch, heads, n, width };
+}
+
+function unsupported(where: string, method: string, reason: string): PosencError {
+  return new PosencError({
+    code: 'UNSUPPORTED',
+    field: method,
+    message: `${where}: this encoding has no ${method}(): ${reason}.`,
+    details: { parameter: method },
+  });
+}

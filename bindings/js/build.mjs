@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// dist/: the compiled TypeScript, the module with its glue, and the entry that is one file.
+
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { build } from 'vite';
+
+const root = new URL('../../', import.meta.url);
+const file = (name) => new URL(name, root).pathname;
+
+rmSync(file('dist'), { recursive: true, force: true });
+mkdirSync(file('dist'));
+execFileSync(
+  process.execPath,
+  [file('node_modules/typescript/bin/tsc'), '-p', file('tsconfig.build.json')],
+  { stdio: 'inherit' },
+);
+
+const wasm = readFileSync(file('build/wasm/posenc.wasm'));
+writeFileSync(file('dist/posenc.wasm'), wasm);
+copyFileSync(file('bindings/js/posenc.d.mts'), file('dist/posenc.d.mts'));
+
+// The glue's own reference to the file is never used, since load.ts brings the module, but it makes
+// bundlers emit the file for the entries that need none, and fails where import.meta.url is no URL.
+const glue = readFileSync(file('build/wasm/posenc.mjs'), 'utf8');
+const reference = /new URL\(\s*["']posenc\.wasm["']\s*,\s*import\.meta\.url\s*\)\.href/g;
+const found = glue.match(reference)?.length ?? 0;
+if (found !== 1)
+  throw new Error(
+    `the glue refers to posenc.wasm ${found} times, expected once: adapt ${import.meta.url}`,
+  );
+writeFileSync(file('dist/posenc.mjs'), glue.replace(reference, '"posenc.wasm"'));
+
+writeFileSync(
+  file('dist/inline-bytes.js'),
+  `export const base64 = '${wasm.toString('base64')}';\n`,
+);
+await build({
+  configFile: false,
+  logLevel: 'warn',
+  root: file('dist'),
+  build: {
+    outDir: file('dist/inline'),
+    minify: false,
+    target: 'es2022',
+    lib: { entry: file('dist/inline.js'), formats: ['es'], fileName: () => 'inline.js' },
+  },
+});
+renameSync(file('dist/inline/inline.js'), file('dist/inline.js'));
+for (const leftover of ['inline', 'inline-bytes.js', 'inline.d.ts'])
+  rmSync(file(`dist/${leftover}`), { recursive: true });

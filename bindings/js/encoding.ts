@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The public face of an encoding: which methods it has follows from the sites it acts at. */
+
+import type { ContentFreeId, EncodingId, EncodingSites } from './encodings.gen.js';
+import type { Site } from './manifest.js';
+import type { Positions, Tensor, TensorInput } from './types.js';
+
+export interface EmbedOptions {
+  /** Where the result goes; may be `x` itself. */
+  out?: Tensor;
+}
+
+export interface RotateOptions {
+  /** Only some encodings treat the two differently. @default 'query' */
+  role?: 'query' | 'key';
+  /** Length of the sequence, for encodings that depend on it. @default the largest position + 1 */
+  length?: number;
+  /** Undo the rotation. @default false */
+  inverse?: boolean;
+  /** Where the result goes; may be `x` itself. */
+  out?: Tensor;
+}
+
+/** What a rotary encoding comes down to for sequences of one length. */
+export interface RotationPlan {
+  /** Radians per position, one for each rotated pair. */
+  readonly inverseFrequencies: Float64Array;
+  /** Cosine and sine are multiplied by it. */
+  readonly attentionFactor: number;
+  /** The scores are multiplied by it. */
+  readonly logitScale: number;
+  /** How many channels of a head are rotated. */
+  readonly rotaryDim: number;
+  /** Which channels form a pair: i and i + rotaryDim/2, or 2i and 2i + 1. */
+  readonly layout: 'half' | 'interleaved';
+  /** Whether the frequencies depend on the length. */
+  readonly lengthPolicy: string;
+}
+
+interface EncodingBase<Id extends EncodingId> {
+  readonly id: Id;
+  readonly sites: readonly Site[];
+  /** Frees it at once; otherwise that happens some time after it is forgotten. */
+  dispose(): void;
+  [Symbol.dispose](): void;
+  toJSON(): object;
+}
+
+export interface EmbedMethods {
+  /** The rows that `embed` adds: [n, E]. */
+  table(positions: Positions): Tensor;
+  /** x [..., n, E] plus the encoding of its positions. */
+  embed(x: TensorInput, positions?: Positions, options?: EmbedOptions): Tensor;
+}
+
+export interface RotateMethods {
+  /** x [..., n, D] with each row turned to its position. */
+  rotate(x: TensorInput, positions?: Positions, options?: RotateOptions): Tensor;
+  plan(length?: number): RotationPlan;
+}
+
+export interface ScoreMethods {
+  /** What is added to the scores, [H, T, S]; only where it does not depend on q and k. */
+  bias(queryPositions: Positions, keyPositions: Positions): Tensor;
+}
+
+type ActingAt<S extends Site> = {
+  [Id in EncodingId]: S extends EncodingSites[Id] ? Id : never;
+}[EncodingId];
+
+/** An encoding has the methods of the sites it acts at; all of them act inside `attention`. */
+export type Encoding<Id extends EncodingId = EncodingId> = EncodingBase<Id> &
+  ([Id] extends [ActingAt<'embed'>] ? EmbedMethods : unknown) &
+  ([Id] extends [ActingAt<'rotate'>] ? RotateMethods : unknown) &
+  ([Id] extends [ContentFreeId] ? ScoreMethods : unknown);

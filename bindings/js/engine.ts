@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * One instance of the module: the only place that calls into it. Turns a status into an error, and
+ * a trap into a dead instance, since nothing can be known of its memory after one.
+ */
+
+import { errorTable, version } from './encodings.gen.js';
+import { fault, PosencError, type PosencErrorCode, text } from './errors.js';
+import type { RawModule } from './raw.js';
+
+export class Engine {
+  #raw: RawModule;
+  /** Why nothing can be called any more. */
+  #ended: 'trap' | 'disposed' | undefined;
+  #peakBytes = 0;
+  /** Every buffer that has been this instance's memory: growth leaves detached ones behind. */
+  readonly #buffers = new WeakSet<ArrayBufferLike>();
+
+  constructor(raw: RawModule) {
+    this.#raw = raw;
+  }
+
+  get f32(): Float32Array {
+    return this.#remember(this.#raw.HEAPF32);
+  }
+  get f64(): Float64Array {
+    return this.#raw.HEAPF64;
+  }
+  get u8(): Uint8Array {
+    return this.#raw.HEAPU8;
+  }
+  get u32(): Uint32Array {
+    return this.#raw.HEAPU32;
+  }
+
+  owns(buffer: ArrayBufferLike): boolean {
+    return buffer === this.f32.buffer;
+  }
+  owned(buffer: ArrayBufferLike): boolean {
+    return this.#buffers.has(buffer);
+  }
+
+  get memory() {
+    const usable = this.#ended === undefined;
+    const liveBytes = usable ? this.call((raw) => raw.liveBytes()) : 0;
+    const live = usable ? this.call((raw) => raw.liveBlocks()) : 0;
+    this.#peakBytes = Math.max(this.#peakBytes, liveBytes);
+    const heapBytes = this.#ended === 'disposed' ? 0 : this.#raw.HEAPU8.byteLength;
+    return { bytes: liveBytes, live, liveBytes, heapBytes, peakBytes: this.#peakBytes };
+  }
+
+  get usable(): boolean {
+    return this.#ended === undefined;
+  }
+  requireUsable(): void {
+    if (this.#ended !== undefined) throw this.#gone();
+  }
+  dispose(): void {
+    this.#ended ??= 'disposed';
+    // So that the memory can be collected although something still refers to this instance.
+    this.#raw = undefined as never;
+  }
+
+  /** Every crossing goes through here. */
+  call<T>(crossing: (raw: RawModule) => T): T {
+    this.requireUsable();
+    try {
+      return crossing(this.#raw);
+    } catch (cause) {
+      this.#ended = 'trap';
+      throw new PosencError({
+        code: 'TRAP',
+        message: `posenc ${version} stopped unexpectedly: this is a bug in posenc, please report it. The instance is unusable, load({ fresh: true }) gives a new one.`,
+        details: { version, reason: String((cause as Error)?.message ?? cause).slice(0, 200) },
+        cause,
+      });
+    }
+  }
+
+  /** A crossing that reports a status. */
+  check(where: string, crossing: (raw: RawModule) => number): void {
+    if (this.call(crossing) !== 0) throw this.failure(where);
+  }
+
+  /** The error behind the last status. */
+  failure(where: string): PosencError {
+    const seen = this.call((raw) => raw.failure());
+    const code = (errorTable[seen.code]?.[0] ?? 'INTERNAL') as PosencErrorCode;
+    const field = this.#ascii(seen.field, seen.fieldLength) || 'the call';
+    const phrase = this.#ascii(seen.expected, seen.expectedLength) || 'valid';
+    const { low, high } = seen;
+    const expected = Number.isNaN(low) ? phrase : `${phrase}, from ${low} to ${high}`;
+    if (code === 'OUT_OF_MEMORY') return this.outOfMemory(where, seen.received);
+    return fault(code, {
+      where,
+      field,
+      expected,
+      ...(Number.isNaN(seen.received) ? {} : { received: seen.received }),
+      ...(seen.index < 0 ? {} : { index: seen.index }),
+    });
+  }
+
+  allocate(where: string, bytes: number): number {
+    // The heap ends at 2 GiB; a bigger number would wrap around on its way across.
+    if (bytes > 2 ** 31 - 2 ** 16)
+      throw fault('TOO_LARGE', {
+        where,
+        field: 'memory',
+        expected: 'at most 2 GiB for one call',
+        received: text(`${bytes} bytes`),
+        advice: 'Split the work.',
+        more: { bytes },
+      });
+    const address = this.call((raw) => raw.allocate(bytes));
+    if (address === 0) throw this.outOfMemory(where, bytes);
+    this.#peakBytes = Math.max(this.#peakBytes, this.#raw.liveBytes());
+    return address;
+  }
+
+  release(address: number, bytes: number): void {
+    if (this.#ended === undefined) this.call((raw) => raw.release(address, bytes));
+  }
+
+  outOfMemory(where: string, bytes: number): PosencError {
+    const { liveBytes, heapBytes } = this.memory;
+    return fault('OUT_OF_MEMORY', {
+      where,
+      field: 'memory',
+      expected: `free for ${Number.isNaN(bytes) ? 'the call' : `${bytes} bytes`}`,
+      received: text(`${liveBytes} bytes in use of at most 2 GiB`),
+      advice: 'Dispose tensors, split the work or load({ fresh: true }).',
+      more: { bytes, liveBytes, heapBytes },
+    });
+  }
+
+  #gone(): PosencError {
+    return this.#ended === 'trap'
+      ? new PosencError({
+          code: 'INSTANCE_DEAD',
+          message:
+            'this instance of posenc stopped unexpectedly before and cannot be used: load({ fresh: true }) gives a new one.',
+        })
+      : new PosencError({
+          code: 'DISPOSED',
+          field: 'pe',
+          message: 'this instance of posenc was disposed: load() gives a new one.',
+        });
+  }
+
+  #remember<T extends Float32Array>(view: T): T {
+    this.#buffers.add(view.buffer);
+    return view;
+  }
+
+  #ascii(address: number, length: number): string {
+    const bytes = this.u8;
+    let decoded = '';
+    for (let i = 0; i < length; ++i) decoded += String.fromCharCode(bytes[address + i]);
+    return decoded;
+  }
+}

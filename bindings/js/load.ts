@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+/** `load`: one shared instance for a page, separate ones on request. */
+
+import { version } from './encodings.gen.js';
+import { Engine } from './engine.js';
+import { fault, text } from './errors.js';
+import { isView } from './intrinsics.js';
+import { type Info, instance, type Posenc } from './posenc.js';
+import factory from './posenc.mjs';
+import { abiVersion, type RawModule } from './raw.js';
+import { boolean, choice, options as readOptions } from './validate.js';
+import { compile, initError, requireModule, requireWebAssembly } from './wasm-source.js';
+
+export interface LoadOptions {
+  /** @default 'auto', the deterministic one: the same bits on every machine. */
+  build?: 'auto' | 'simd' | 'relaxed';
+  /** Where posenc.wasm is. @default beside the module */
+  url?: string | URL;
+  /** The content of posenc.wasm. */
+  bytes?: BufferSource;
+  /** posenc.wasm compiled. */
+  module?: WebAssembly.Module;
+  /** A separate instance with its own memory. @default false */
+  fresh?: boolean;
+}
+
+export type Load = (options?: LoadOptions) => Promise<Posenc>;
+
+/** What an entry of the package knows of its surroundings. */
+export interface Host {
+  /** The module when no option names one. */
+  standard(): Promise<{ bytes: BufferSource; from: string } | { module: WebAssembly.Module }>;
+  loading: Info['loading'];
+  /** The content of a URL, where there is a way to get it. */
+  read?(url: string | URL): Promise<BufferSource>;
+}
+
+const names = ['build', 'url', 'bytes', 'module', 'fresh'] as const;
+type Chosen = Pick<LoadOptions, 'build' | 'url' | 'bytes' | 'module'>;
+
+export function createLoad(host: Host): Load {
+  let shared: { chosen: Chosen; started: Promise<Started>; engine?: Engine } | undefined;
+  return async (options) => {
+    const { fresh, chosen } = readLoadOptions(host, options);
+    if (fresh) return (await start(host, chosen)).pe;
+    // An instance that trapped or was disposed of is of no use to anyone.
+    if (shared?.engine?.usable === false) shared = undefined;
+    if (shared !== undefined) refuseOther(shared.chosen, chosen);
+    const mine = shared ?? { chosen, started: start(host, chosen) };
+    shared = mine;
+    try {
+      const { pe, engine } = await mine.started;
+      mine.engine = engine;
+      return pe;
+    } catch (cause) {
+      // A failure is forgotten, so that trying again can succeed.
+      if (shared === mine) shared = undefined;
+      throw cause;
+    }
+  };
+}
+
+interface Started {
+  pe: Posenc;
+  engine: Engine;
+}
+
+function readLoadOptions(host: Host, options: unknown): { fresh: boolean; chosen: Chosen } {
+  const where = 'load';
+  const given = readOptions(where, options, names);
+  const build = choice(where, 'build', given.get('build') ?? 'auto', ['auto', 'simd', 'relaxed']);
+  if (build === 'relaxed')
+    throw fault('UNSUPPORTED', {
+      where,
+      field: 'build',
+      expected: "'auto' or 'simd' in this version",
+      received: build,
+    });
+  const chosen: Chosen = {};
+  const [url, bytes, module] = ['url', 'bytes', 'module'].map((name) => given.get(name as 'url'));
+  if (url !== undefined) chosen.url = checkUrl(host, url);
+  if (bytes !== undefined) chosen.bytes = checkBytes(bytes);
+  if (module !== undefined) chosen.module = requireModule(where, module);
+  if (Object.keys(chosen).length > 1)
+    throw fault('OPTION_NOT_APPLICABLE', {
+      where,
+      field: Object.keys(chosen)[1],
+      expected: 'left out: give one of url, bytes and module',
+      received: text(Object.keys(chosen).join(' and ')),
+    });
+  return { chosen, fresh: boolean(where, 'fresh', given.get('fresh') ?? false) };
+}
+
+function checkUrl(host: Host, url: unknown): string | URL {
+  if (host.read === undefined)
+    throw fault('OPTION_NOT_APPLICABLE', {
+      where: 'load',
+      field: 'url',
+      expected: 'left out: this entry reads no files, give it a module',
+      received: text('a URL'),
+    });
+  if (typeof url === 'string' || url instanceof URL) return url;
+  throw fault('WRONG_TYPE', {
+    where: 'load',
+    field: 'url',
+    expected: 'a string or URL',
+    received: url,
+  });
+}
+
+function checkBytes(bytes: unknown): BufferSource {
+  if (isView(bytes) || bytes instanceof ArrayBuffer) return bytes as BufferSource;
+  throw fault('WRONG_TYPE', {
+    where: 'load',
+    field: 'bytes',
+    expected: 'an ArrayBuffer or a view of one',
+    received: bytes,
+  });
+}
+
+function refuseOther(chosen: Chosen, asked: Chosen): void {
+  for (const name of ['url', 'bytes', 'module'] as const) {
+    const [a, b] = [chosen[name], asked[name]];
+    if (b === undefined || (name === 'url' ? String(a) === String(b) : a === b)) continue;
+    const given = (value: unknown) => (name === 'url' ? String(value ?? 'the default') : 'another');
+    throw initError(
+      'ALREADY_LOADED',
+      `posenc is loaded already with other options: ${name} was ${given(a)} and is now ${given(b)}. Use { fresh: true } for a second instance.`,
+      { option: name },
+    );
+  }
+}
+
+async function start(host: Host, chosen: Chosen): Promise<Started> {
+  requireWebAssembly();
+  const [module, loading] = await moduleOf(host, chosen);
+  const raw = await instantiate(module);
+  let abi: number;
+  try {
+    abi = raw.abiVersion();
+  } catch (cause) {
+    throw otherVersion('none', cause);
+  }
+  if (abi !== abiVersion) throw otherVersion(String(abi));
+  const engine = new Engine(raw);
+  return { pe: instance(engine, loading), engine };
+}
+
+async function moduleOf(
+  host: Host,
+  { url, bytes, module }: Chosen,
+): Promise<[WebAssembly.Module, Info['loading']]> {
+  if (module !== undefined) return [module, 'module'];
+  if (bytes !== undefined) return [await compile(bytes, 'the given bytes'), 'bytes'];
+  if (url !== undefined && host.read !== undefined)
+    return [await compile(await host.read(url), String(url)), host.loading];
+  const source = await host.standard();
+  if ('module' in source) return [source.module, 'module'];
+  return [await compile(source.bytes, source.from), host.loading];
+}
+
+async function instantiate(module: WebAssembly.Module): Promise<RawModule> {
+  let fail: (reason: unknown) => void = () => {};
+  const failed = new Promise<never>((_, reject) => {
+    fail = reject;
+  });
+  const made = factory({
+    instantiateWasm(imports, done) {
+      WebAssembly.instantiate(module, imports).then((one) => done(one, module), fail);
+      return {};
+    },
+  });
+  try {
+    // The glue waits for ever when instantiation fails, so its promise alone cannot be trusted.
+    return await Promise.race([made, failed]);
+  } catch (cause) {
+    if (cause instanceof RangeError)
+      throw initError(
+        'OUT_OF_MEMORY',
+        'the host has no memory for an instance of posenc.',
+        {},
+        cause,
+      );
+    throw otherVersion('unknown', cause);
+  }
+}
+
+function otherVersion(found: string, cause?: unknown) {
+  return initError(
+    'VERSION_MISMATCH',
+    `this posenc.wasm does not belong to posenc ${version}: it has interface ${found}, needed is ${abiVersion}. Serve the file of the same release.`,
+    { expected: abiVersion, received: found, version },
+    cause,
+  );
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Attention masks: bytes that select or floats that are added, broadcast to [B, H, T, S]. */
+
+import type { Arena, Slot } from './arena.js';
+import { mismatch, type Shapes } from './attention-shapes.js';
+import type { Engine } from './engine.js';
+import { shapeText, text } from './errors.js';
+import { isArray, isOutOfBounds, isView, typedArrayLength, typedArrayName } from './intrinsics.js';
+import { holdingOf } from './owned.js';
+import { capture } from './tensor.js';
+import { shape as checkShape, sizeOf } from './validate.js';
+
+export interface Mask {
+  readonly isFloat: boolean;
+  /** In elements, of batch, head, row and column; 0 repeats. */
+  readonly strides: readonly number[];
+  place(arena: Arena): Slot;
+  /** Looks at the values where they were placed. */
+  check(address: number): void;
+}
+
+const expected = 'a mask { data: Uint8Array or Float32Array, shape }';
+
+export function captureMask(engine: Engine, given: unknown, shapes: Shapes): Mask | undefined {
+  if (given === undefined) return undefined;
+  if (typeof given !== 'object' || given === null || isArray(given) || isView(given))
+    throw mismatch('BAD_MASK', 'mask', expected, given);
+  if (holdingOf(engine, 'attention', 'mask', given) !== undefined)
+    return floats(engine, given, shapes);
+  const { data, shape, dims } = given as { data?: unknown; shape?: unknown; dims?: unknown };
+  const extents = shape ?? dims;
+  const name = isView(data) ? typedArrayName(data) : undefined;
+  if (name === 'Float32Array') return floats(engine, { data, shape: extents }, shapes);
+  if (name !== 'Uint8Array') throw mismatch('BAD_MASK', 'mask.data', expected, data);
+  if (isOutOfBounds(data))
+    throw mismatch(
+      'DETACHED',
+      'mask.data',
+      'a view of memory that is still there',
+      text('a view of a detached or shrunk buffer'),
+    );
+  const snapshot = checkShape('attention', 'mask.shape', extents);
+  const bytes = new Uint8Array(data as Uint8Array);
+  checkSize(snapshot, typedArrayLength(bytes));
+  const strides = broadcast(snapshot, shapes);
+  return { isFloat: false, strides, place: (arena) => arena.copyOf(bytes), check: () => {} };
+}
+
+function floats(engine: Engine, given: unknown, shapes: Shapes): Mask {
+  const source = capture(engine, 'attention', 'mask', given);
+  const strides = broadcast(source.shape, shapes);
+  return {
+    isFloat: true,
+    strides,
+    place: (arena) => arena.input(source),
+    check: (address) => refuseNaN(engine, address / 4, source.size),
+  };
+}
+
+/** NaN would spread over its row and +Infinity would make it NaN; -Infinity is how floats mask. */
+function refuseNaN(engine: Engine, start: number, size: number): void {
+  const heap = engine.f32;
+  for (let i = 0; i < size; ++i) {
+    const value = heap[start + i];
+    if (!(value < Infinity))
+      throw mismatch('BAD_MASK', `mask.data[${i}]`, 'a finite number or -Infinity', value);
+  }
+}
+
+function checkSize(shape: readonly number[], length: number): void {
+  if (sizeOf(shape) === length) return;
+  const wanted = `${sizeOf(shape)} elements long for its shape ${shapeText(shape)}`;
+  throw mismatch('BAD_MASK', 'mask.data', wanted, text(`${length} elements`));
+}
+
+function broadcast(shape: readonly number[], shapes: Shapes): readonly number[] {
+  const { batch, heads, queries, keys } = shapes;
+  const full = [batch, heads, queries, keys];
+  const strides = [0, 0, 0, 0];
+  let stride = 1;
+  for (let axis = 1; axis <= Math.max(shape.length, 4); ++axis) {
+    const extent = shape[shape.length - axis] ?? 1;
+    if (extent !== 1 && extent !== (full[4 - axis] ?? 1))
+      throw mismatch(
+        'BAD_MASK',
+        'mask.shape',
+        `broadcastable to ${shapeText(full)}`,
+        text(shapeText(shape)),
+      );
+    if (extent !== 1) strides[4 - axis] = stride;
+    stride *= extent;
+  }
+  return strides;
+}

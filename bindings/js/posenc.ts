@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The object that `load` gives. */
+
+import { type AttentionOptions, type AttentionResult, attention } from './attention.js';
+import { BoundEncoding } from './bound-encoding.js';
+import type { Encoding } from './encoding.js';
+import { type EncodingId, type EncodingOptions, encodings, version } from './encodings.gen.js';
+import type { Engine } from './engine.js';
+import { hold } from './handles.js';
+import type { EncodingInfo } from './manifest.js';
+import { createOwned, makeDisposable } from './owned.js';
+import type { OwnedTensor, TensorInput } from './types.js';
+
+export interface MemoryUse {
+  /** In use, the same as `liveBytes`. */
+  readonly bytes: number;
+  /** Blocks in use: what was created and not yet disposed. */
+  readonly live: number;
+  readonly liveBytes: number;
+  /** Size of the instance's memory; it grows and never shrinks. */
+  readonly heapBytes: number;
+  /** The most that was in use at any time. */
+  readonly peakBytes: number;
+}
+
+export interface Info {
+  readonly version: string;
+  /** Which of the builds is loaded. */
+  readonly build: string;
+  /** Where the module came from. */
+  readonly loading: 'fetch' | 'file' | 'inline' | 'bytes' | 'module';
+  memory(): MemoryUse;
+}
+
+type OptionsOf<Id extends EncodingId> = {} extends EncodingOptions[Id]
+  ? [options?: EncodingOptions[Id]]
+  : [options: EncodingOptions[Id]];
+
+export interface Posenc {
+  readonly info: Info;
+  /** What there is: every encoding with its options, as data. */
+  readonly encodings: readonly EncodingInfo[];
+  /** An encoding with its geometry, parameters and learned tables. */
+  encoding<Id extends EncodingId>(id: Id, ...options: OptionsOf<Id>): Encoding<Id>;
+  /** softmax(scale · q kᵀ + …) v, for q [B, H, T, D], k [B, G, S, D], v [B, G, S, Dv]. */
+  attention(
+    q: TensorInput,
+    k: TensorInput,
+    v: TensorInput,
+    options?: AttentionOptions,
+  ): AttentionResult;
+  /** A tensor in the memory of this instance, zeros or `data`; calls use it without copying. */
+  tensor(shape: readonly number[], data?: ArrayLike<number>): OwnedTensor;
+  /** Lets go of the instance: what it made can no longer be used, its memory can be collected. */
+  dispose(): void;
+  [Symbol.dispose](): void;
+}
+
+class Instance {
+  readonly #engine: Engine;
+  readonly info: Info;
+  readonly encodings: readonly EncodingInfo[] = encodings;
+
+  constructor(engine: Engine, loading: Info['loading']) {
+    this.#engine = engine;
+    this.info = { version, build: 'simd', loading, memory: () => engine.memory };
+  }
+
+  encoding(id: unknown, options?: unknown): unknown {
+    return new BoundEncoding(hold(this.#engine, id, options));
+  }
+
+  attention(q: unknown, k: unknown, v: unknown, options?: unknown): AttentionResult {
+    return attention(this.#engine, q, k, v, options);
+  }
+
+  tensor(shape: unknown, data?: unknown): OwnedTensor {
+    this.#engine.requireUsable();
+    return createOwned(this.#engine, shape, data);
+  }
+
+  dispose(): void {
+    this.#engine.dispose();
+  }
+}
+makeDisposable(Instance.prototype);
+
+export function instance(engine: Engine, loading: Info['loading']): Posenc {
+  return new Instance(engine, loading) as unknown as Posenc;
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The WebAssembly module as Embind presents it. Only numbers cross: addresses are bytes, strings are
+ * ASCII and travel as address and length, a status of 0 is success.
+ */
+
+/** Must equal what the module reports: the two files of one release belong together. */
+export const abiVersion = 1;
+
+export interface RawFailure {
+  code: number;
+  field: number;
+  fieldLength: number;
+  expected: number;
+  expectedLength: number;
+  received: number;
+  index: number;
+  /** The allowed range, NaN when there is none to tell. */
+  low: number;
+  high: number;
+}
+
+export interface RawAttention {
+  q: number;
+  k: number;
+  v: number;
+  out: number;
+  weights: number;
+  logSumExp: number;
+  batch: number;
+  heads: number;
+  kvHeads: number;
+  queries: number;
+  keys: number;
+  headDim: number;
+  valueDim: number;
+  layout: number;
+  scale: number;
+  causal: number;
+  queryOffset: number;
+  queryPositions: number;
+  keyPositions: number;
+  queryPositionRows: number;
+  keyPositionRows: number;
+  axes: number;
+  mask: number;
+  maskIsFloat: number;
+  maskBatchStride: number;
+  maskHeadStride: number;
+  maskRowStride: number;
+  maskColumnStride: number;
+  encodings: number;
+  encodingCount: number;
+}
+
+type Status = number;
+
+export interface RawModule {
+  readonly HEAPU8: Uint8Array;
+  readonly HEAPU32: Uint32Array;
+  readonly HEAPF32: Float32Array;
+  readonly HEAPF64: Float64Array;
+  abiVersion(): number;
+  allocate(bytes: number): number;
+  release(address: number, bytes: number): void;
+  liveBytes(): number;
+  liveBlocks(): number;
+  failure(): RawFailure;
+  optionsClear(): void;
+  optionsNumber(name: number, length: number, value: number): Status;
+  optionsFlag(name: number, length: number, value: number): Status;
+  optionsText(name: number, length: number, text: number, textLength: number): Status;
+  optionsList(name: number, length: number, data: number, count: number): Status;
+  optionsTable(
+    name: number,
+    length: number,
+    data: number,
+    rank: number,
+    d0: number,
+    d1: number,
+    d2: number,
+  ): Status;
+  createEncoding(id: number, length: number): number;
+  destroyEncoding(handle: number): void;
+  scoreScale(handle: number, headDim: number): number;
+  embedWidth(handle: number): number;
+  /** `from` is copied to `x` once nothing can fail any more; 0 starts from zeros. */
+  embed(
+    handle: number,
+    x: number,
+    from: number,
+    batch: number,
+    rows: number,
+    width: number,
+    positions: number,
+    positionRows: number,
+  ): Status;
+  rotate(
+    handle: number,
+    x: number,
+    from: number,
+    batch: number,
+    heads: number,
+    rows: number,
+    width: number,
+    positions: number,
+    positionRows: number,
+    axes: number,
+    role: number,
+    length: number,
+    inverse: number,
+  ): Status;
+  planPairs(handle: number): number;
+  plan(handle: number, length: number, out: number): Status;
+  biasHeads(handle: number): number;
+  bias(
+    handle: number,
+    queryPositions: number,
+    queries: number,
+    keyPositions: number,
+    keys: number,
+    axes: number,
+    out: number,
+  ): Status;
+  checkPositions(handle: number, positions: number, count: number, axes: number): Status;
+  attention(args: RawAttention): Status;
+}
+
+export type InstantiateWasm = (
+  imports: WebAssembly.Imports,
+  done: (instance: WebAssembly.Instance, module: WebAssembly.Module) => void,
+) => WebAssembly.Exports;
+
+export type RawFactory = (host: { instantiateWasm: InstantiateWasm }) => Promise<RawModule>;

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The primitive checks that every public function is built from. Each takes where it stands, the name
+ * of the field and the value, and returns the value in its final form or throws.
+ */
+
+import { fault, nearest, quote, shapeText, text } from './errors.js';
+import { isArray, isView, typedArrayLength, typedArrayName } from './intrinsics.js';
+
+/** Elements of one tensor: what a signed 32-bit index can count. */
+export const maxElements = 2 ** 31 - 1;
+export const maxRank = 6;
+
+export interface Range {
+  min?: number;
+  max?: number;
+  /** `min` itself is not allowed. */
+  exclusiveMin?: boolean;
+}
+
+export function finite(where: string, field: string, value: unknown, range: Range = {}): number {
+  const expected = rangeText('a finite number', range);
+  if (typeof value !== 'number') throw wrongType(where, field, expected, value);
+  if (!Number.isFinite(value))
+    throw fault('NOT_FINITE', { where, field, expected, received: value });
+  if (!within(value, range))
+    throw fault('OUT_OF_RANGE', { where, field, expected, received: value });
+  return value + 0; // -0 becomes 0
+}
+
+export function integer(
+  where: string,
+  field: string,
+  value: unknown,
+  range: Range & { multipleOf?: number; advice?: string } = {},
+): number {
+  const { multipleOf = 1, advice } = range;
+  const noun = multipleOf === 1 ? 'an integer' : multipleOf === 2 ? 'an even integer' : undefined;
+  const expected = rangeText(noun ?? `a multiple of ${multipleOf}`, range);
+  if (typeof value !== 'number') throw wrongType(where, field, expected, value);
+  const at = { where, field, expected, received: value };
+  if (!Number.isFinite(value)) throw fault('NOT_FINITE', at);
+  if (!Number.isInteger(value)) throw fault('NOT_INTEGER', at);
+  if (!within(value, range)) throw fault('OUT_OF_RANGE', at);
+  if (value % multipleOf !== 0)
+    throw fault(multipleOf === 2 ? 'NOT_EVEN' : 'OUT_OF_RANGE', {
+      ...at,
+      ...(advice === undefined ? {} : { advice }),
+    });
+  return value + 0;
+}
+
+function within(value: number, { min = -Infinity, max = Infinity, exclusiveMin }: Range): boolean {
+  return value <= max && (exclusiveMin === true ? value > min : value >= min);
+}
+
+export function boolean(where: string, field: string, value: unknown): boolean {
+  if (typeof value !== 'boolean') throw wrongType(where, field, 'true or false', value);
+  return value;
+}
+
+export function choice<T extends string>(
+  where: string,
+  field: string,
+  value: unknown,
+  choices: readonly T[],
+): T {
+  const expected = `one of ${choices.map((c) => `'${c}'`).join(', ')}`;
+  if (typeof value !== 'string') throw wrongType(where, field, expected, value);
+  if (!choices.includes(value as T))
+    throw fault('OUT_OF_RANGE', { where, field, expected, received: value });
+  return value as T;
+}
+
+/** A list of finite numbers, as a copy: a plain array or a typed array of numbers. */
+export function list(
+  where: string,
+  field: string,
+  value: unknown,
+  rules: Range & { length?: number } = {},
+): Float64Array {
+  const { length, ...range } = rules;
+  const expected = `a list of ${length ?? ''} numbers`.replace('  ', ' ');
+  const copy = copyNumbers(where, field, value, expected);
+  if (length !== undefined && copy.length !== length)
+    throw fault('SHAPE_MISMATCH', {
+      where,
+      field,
+      expected,
+      received: text(`${copy.length} numbers`),
+    });
+  for (let i = 0; i < copy.length; ++i) finite(where, `${field}[${i}]`, copy[i], range);
+  return copy;
+}
+
+const numberArrays = [
+  'Float32Array',
+  'Float64Array',
+  'Int8Array',
+  'Int16Array',
+  'Int32Array',
+  'Uint8Array',
+  'Uint16Array',
+  'Uint32Array',
+];
+
+/** Numbers of a plain or a typed array, read once. Elements are not checked beyond their type. */
+export function copyNumbers(
+  where: string,
+  field: string,
+  value: unknown,
+  expected: string,
+): Float64Array {
+  if (isView(value) && numberArrays.includes(typedArrayName(value) ?? ''))
+    return new Float64Array(value as Float64Array);
+  if (!isArray(value)) throw wrongType(where, field, expected, value);
+  const length = value.length;
+  const copy = doubles(where, field, length);
+  for (let i = 0; i < length; ++i) {
+    const element: unknown = value[i];
+    if (typeof element !== 'number') throw wrongType(where, `${field}[${i}]`, 'a number', element);
+    copy[i] = element;
+  }
+  return copy;
+}
+
+/** Fresh numbers; a length that JavaScript cannot hold is an error of ours and not a RangeError. */
+export function doubles(where: string, field: string, length: number): Float64Array {
+  if (!(length <= maxElements))
+    throw fault('TOO_LARGE', {
+      where,
+      field,
+      expected: `at most ${maxElements} numbers`,
+      received: length,
+    });
+  try {
+    return new Float64Array(length);
+  } catch {
+    throw fault('OUT_OF_MEMORY', {
+      where,
+      field,
+      expected: 'small enough to be copied',
+      received: text(`${length} numbers`),
+    });
+  }
+}
+
+/** A snapshot of a shape: 1 to 6 non-negative integers whose product fits. */
+export function shape(where: string, field: string, value: unknown): readonly number[] {
+  const expected = `an array of 1 to ${maxRank} non-negative integers`;
+  const typed = isView(value) && typedArrayName(value) !== undefined;
+  if (!typed && !isArray(value)) throw wrongType(where, field, expected, value);
+  const rank = typed ? typedArrayLength(value) : (value as unknown[]).length;
+  if (rank < 1 || rank > maxRank)
+    throw fault('BAD_SHAPE', { where, field, expected, received: text(`${rank} of them`) });
+  const snapshot: number[] = [];
+  let size = 1;
+  for (let axis = 0; axis < rank; ++axis) {
+    const extent: unknown = (value as unknown[])[axis];
+    if (typeof extent !== 'number' || !Number.isInteger(extent) || extent < 0)
+      throw fault('BAD_SHAPE', {
+        where,
+        field,
+        index: axis,
+        expected: 'a non-negative integer',
+        received: extent,
+      });
+    snapshot.push(extent + 0);
+    // Zeros do not excuse a product of the other axes that overflows: strides are made of them.
+    size *= Math.max(extent, 1);
+  }
+  if (size > maxElements)
+    throw fault('SHAPE_OVERFLOW', {
+      where,
+      field,
+      expected: `of at most ${maxElements} elements`,
+      received: text(shapeText(snapshot)),
+    });
+  return snapshot;
+}
+
+export const sizeOf = (extents: readonly number[]) => extents.reduce((a, b) => a * b, 1);
+export const sameShape = (a: readonly number[], b: readonly number[]) =>
+  a.length === b.length && a.every((extent, axis) => extent === b[axis]);
+
+/** An options object, read once: own enumerable properties only, names checked by the caller. */
+export function record(where: string, field: string, value: unknown): Map<string, unknown> {
+  const read = new Map<string, unknown>();
+  if (value === undefined) return read;
+  if (typeof value !== 'object' || value === null || isArray(value) || isView(value))
+    throw wrongType(where, field, 'an object', value);
+  for (const name of Object.keys(value)) read.set(name, (value as Record<string, unknown>)[name]);
+  return read;
+}
+
+/** `record`, refusing names that are not in `known`. */
+export function options<Name extends string>(
+  where: string,
+  value: unknown,
+  known: readonly Name[],
+): Map<Name, unknown> {
+  const given = record(where, 'options', value);
+  for (const name of given.keys())
+    if (!known.includes(name as Name)) throw unknownOption(where, name, known);
+  return given as Map<Name, unknown>;
+}
+
+export function unknownOption(where: string, name: string, known: readonly string[]) {
+  const like = nearest(name, known);
+  const advice = like === undefined ? undefined : `Did you mean ${like}?`;
+  return fault('UNKNOWN_OPTION', {
+    where,
+    field: name.length > 40 ? `${name.slice(0, 39)}…` : name,
+    expected: known.length === 0 ? 'left out: there are no options' : `one of ${known.join(', ')}`,
+    received: text(quote(name)),
+    ...(advice === undefined ? {} : { advice }),
+  });
+}
+
+export function wrongType(where: string, field: string, expected: string, received: unknown) {
+  const advice = typeof received === 'bigint' ? { advice: 'Use Number() to convert it.' } : {};
+  return fault('WRONG_TYPE', { where, field, expected, received, ...advice });
+}
+
+export function rangeText(noun: string, { min, max, exclusiveMin }: Range): string {
+  const low = min === undefined ? '' : `${exclusiveMin === true ? 'above' : 'from'} ${min}`;
+  const high = max === undefined ? '' : `${exclusiveMin === true ? 'up to' : 'to'} ${max}`;
+  return [noun, low, high].filter((part) => part !== '').join(' ');
+}
