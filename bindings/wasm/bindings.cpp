@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole boundary to JavaScript. Only numbers cross: addresses, counts, options by value. Strings
+// travel as (address, length) of ASCII bytes. Every function that can fail returns 0 for success, or
+// leaves its reason in failure(): a C++ exception thrown into JavaScript does not restore the stack.
+#include <emscripten/bind.h>
+
+#include "posenc/posenc.hpp"
+
+namespace {
+
+using posenc::Encoding;
+using posenc::Index;
+using Address = std::uintptr_t;
+
+posenc::Error last_error;
+posenc::OptionBag bag;
+
+template <class T>
+T* at(Address address) {
+  return reinterpret_cast<T*>(address);  // NOLINT(performance-no-int-to-ptr): that is what crosses
+}
+std::string_view text(Address address, int length) { return {at<const char>(address), static_cast<std::size_t>(length)}; }
+const Encoding& encoding(Address handle) { return *at<const Encoding>(handle); }
+
+int report(const posenc::Status& status) {
+  if (status) return 0;
+  last_error = status.error();
+  return 1;
+}
+
+struct Failure {
+  int code, fieldLength, expectedLength;
+  Address field, expected;
+  double received, index, low, high;
+};
+Failure failure() {
+  const std::string_view field = last_error.field;
+  return {static_cast<int>(last_error.code),
+          static_cast<int>(field.size()),
+          static_cast<int>(last_error.expected.size()),
+          reinterpret_cast<Address>(field.data()),
+          reinterpret_cast<Address>(last_error.expected.data()),
+          last_error.received,
+          last_error.index,
+          last_error.low,
+          last_error.high};
+}
+
+// --- memory ---------------------------------------------------------------------------------------
+
+int abi_version() { return 1; }
+Address allocate(double bytes) {
+  return bytes > PTRDIFF_MAX ? 0 : reinterpret_cast<Address>(posenc::allocate(static_cast<std::size_t>(bytes)));
+}
+void release(Address block, double bytes) { posenc::release(at<void>(block), static_cast<std::size_t>(bytes)); }
+double live_bytes() { return static_cast<double>(posenc::memory_use().bytes); }
+double live_blocks() { return static_cast<double>(posenc::memory_use().blocks); }
+
+// --- encodings ------------------------------------------------------------------------------------
+
+void options_clear() { bag.clear(); }
+bool options_number(Address name, int length, double value) { return bag.number(text(name, length), value); }
+bool options_flag(Address name, int length, bool value) { return bag.boolean(text(name, length), value); }
+bool options_text(Address name, int length, Address value, int value_length) {
+  return bag.text(text(name, length), text(value, value_length));
+}
+bool options_list(Address name, int length, Address values, int count) {
+  return bag.list(text(name, length), {at<const double>(values), static_cast<std::size_t>(count)});
+}
+bool options_table(Address name, int length, Address data, int rank, int d0, int d1, int d2) {
+  return bag.table(text(name, length), at<const float>(data), {d0, d1, d2}, rank);
+}
+
+Address create_encoding(Address id, int length) {
+  auto made = posenc::make_encoding(text(id, length), bag);
+  if (made) {
+    if (void* place = posenc::allocate(sizeof(Encoding)))
+      return reinterpret_cast<Address>(new (place) Encoding(std::move(*made)));
+    last_error = {.code = posenc::Errc::out_of_memory};
+  } else {
+    last_error = made.error();
+  }
+  return 0;
+}
+void destroy_encoding(Address handle) {
+  at<Encoding>(handle)->~Encoding();
+  posenc::release(at<void>(handle), sizeof(Encoding));
+}
+
+int embed_width(Address handle) { return static_cast<int>(encoding(handle).embed_width()); }
+int bias_heads(Address handle) { return static_cast<int>(std::max<Index>(1, encoding(handle).heads())); }
+int plan_pairs(Address handle) { return static_cast<int>(encoding(handle).rotation().pairs); }
+
+int check_positions(Address handle, Address positions, int count, int axes) {
+  return report(encoding(handle).accepts(posenc::Positions::of(at<const double>(positions), count, axes)));
+}
+
+int embed(Address handle, Address x, Address from, int batch, int rows, int width, Address positions,
+          int position_rows) {
+  return report(posenc::embed(encoding(handle), {.x = at<float>(x),
+                                                 .from = at<const float>(from),
+                                                 .batch = batch,
+                                                 .rows = rows,
+                                                 .width = width,
+                                                 .positions = at<const double>(positions),
+                                                 .position_rows = position_rows}));
+}
+
+int rotate(Address handle, Address x, Address from, int batch, int heads, int rows, int width,
+           Address positions, int position_rows, int axes, int role, double length, bool inverse) {
+  return report(posenc::rotate(encoding(handle), {.x = at<float>(x),
+                                                  .from = at<const float>(from),
+                                                  .batch = batch,
+                                                  .heads = heads,
+                                                  .rows = rows,
+                                                  .width = width,
+                                                  .positions = at<const double>(positions),
+                                                  .position_rows = position_rows,
+                                                  .axes = axes,
+                                                  .role = role == 0 ? posenc::Role::query : posenc::Role::key,
+                                                  .length = length,
+                                                  .inverse = inverse}));
+}
+
+/// out: [attentionFactor, logitScale, rotaryDim, layout, lengthPolicy, frequencies …].
+int plan(Address handle, double length, Address out) {
+  double* values = at<double>(out);
+  const posenc::Plan p = encoding(handle).plan(length, values + 5);
+  values[0] = p.attention_factor;
+  values[1] = p.logit_scale;
+  values[2] = static_cast<double>(2 * p.rotation.pairs);
+  values[3] = static_cast<double>(p.rotation.layout);
+  values[4] = static_cast<double>(p.length_policy);
+  return 0;
+}
+
+int bias(Address handle, Address queries, int query_count, Address keys, int key_count, int axes, Address out) {
+  return report(posenc::bias(encoding(handle),
+                             posenc::Positions::of(at<const double>(queries), query_count, axes),
+                             posenc::Positions::of(at<const double>(keys), key_count, axes), at<float>(out)));
+}
+
+// --- attention ------------------------------------------------------------------------------------
+
+struct AttentionCall {
+  Address q, k, v, out, weights, logSumExp;
+  int batch, heads, kvHeads, queries, keys, headDim, valueDim, layout;
+  double scale;
+  bool causal;
+  int queryOffset;
+  Address queryPositions, keyPositions;
+  int queryPositionRows, keyPositionRows, axes;
+  Address mask;
+  bool maskIsFloat;
+  int maskBatchStride, maskHeadStride, maskRowStride, maskColumnStride;
+  Address encodings;
+  int encodingCount;
+};
+
+template <class T>
+posenc::Tensor4<T> tensor(Address data, int layout, int heads, int rows, int width) {
+  return layout == 0 ? posenc::Tensor4<T>::bhnd(at<T>(data), heads, rows, width)
+                     : posenc::Tensor4<T>::bnhd(at<T>(data), heads, rows, width);
+}
+
+int attention(const AttentionCall& c) {
+  posenc::AttentionArguments a{
+      .shape = {c.batch, c.heads, c.kvHeads, c.queries, c.keys, c.headDim, c.valueDim},
+      .q = tensor<const float>(c.q, c.layout, c.heads, c.queries, c.headDim),
+      .k = tensor<const float>(c.k, c.layout, c.kvHeads, c.keys, c.headDim),
+      .v = tensor<const float>(c.v, c.layout, c.kvHeads, c.keys, c.valueDim),
+      .output = tensor<float>(c.out, c.layout, c.heads, c.queries, c.valueDim),
+      .weights = at<float>(c.weights),
+      .log_sum_exp = at<float>(c.logSumExp),
+      .encodings = {at<const Encoding* const>(c.encodings), static_cast<std::size_t>(c.encodingCount)},
+      .axes = c.axes,
+      .query_positions = {at<const double>(c.queryPositions), c.queryPositionRows},
+      .key_positions = {at<const double>(c.keyPositions), c.keyPositionRows},
+      .causal = c.causal,
+      .query_offset = c.queryOffset,
+      .mask = {.allowed = c.maskIsFloat ? nullptr : at<const std::uint8_t>(c.mask),
+               .bias = c.maskIsFloat ? at<const float>(c.mask) : nullptr,
+               .batch = c.maskBatchStride,
+               .head = c.maskHeadStride,
+               .row = c.maskRowStride,
+               .column = c.maskColumnStride}};
+  if (c.scale == c.scale) a.scale = c.scale;  // NaN: the encoding's wish
+  return report(posenc::attention(a));
+}
+
+}  // namespace
+
+EMSCRIPTEN_BINDINGS(posenc) {
+  using emscripten::function;
+  emscripten::value_object<Failure>("Failure")
+      .field("code", &Failure::code)
+      .field("field", &Failure::field)
+      .field("fieldLength", &Failure::fieldLength)
+      .field("expected", &Failure::expected)
+      .field("expectedLength", &Failure::expectedLength)
+      .field("received", &Failure::received)
+      .field("index", &Failure::index)
+      .field("low", &Failure::low)
+      .field("high", &Failure::high);
+  emscripten::value_object<AttentionCall>("AttentionCall")
+      .field("q", &AttentionCall::q)
+      .field("k", &AttentionCall::k)
+      .field("v", &AttentionCall::v)
+      .field("out", &AttentionCall::out)
+      .field("weights", &AttentionCall::weights)
+      .field("logSumExp", &AttentionCall::logSumExp)
+      .field("batch", &AttentionCall::batch)
+      .field("heads", &AttentionCall::heads)
+      .field("kvHeads", &AttentionCall::kvHeads)
+      .field("queries", &AttentionCall::queries)
+      .field("keys", &AttentionCall::keys)
+      .field("headDim", &AttentionCall::headDim)
+      .field("valueDim", &AttentionCall::valueDim)
+      .field("layout", &AttentionCall::layout)
+      .field("scale", &AttentionCall::scale)
+      .field("causal", &AttentionCall::causal)
+      .field("queryOffset", &AttentionCall::queryOffset)
+      .field("queryPositions", &AttentionCall::queryPositions)
+      .field("keyPositions", &AttentionCall::keyPositions)
+      .field("queryPositionRows", &AttentionCall::queryPositionRows)
+      .field("keyPositionRows", &AttentionCall::keyPositionRows)
+      .field("axes", &AttentionCall::axes)
+      .field("mask", &AttentionCall::mask)
+      .field("maskIsFloat", &AttentionCall::maskIsFloat)
+      .field("maskBatchStride", &AttentionCall::maskBatchStride)
+      .field("maskHeadStride", &AttentionCall::maskHeadStride)
+      .field("maskRowStride", &AttentionCall::maskRowStride)
+      .field("maskColumnStride", &AttentionCall::maskColumnStride)
+      .field("encodings", &AttentionCall::encodings)
+      .field("encodingCount", &AttentionCall::encodingCount);
+
+  function("failure", &failure);
+  function("abiVersion", &abi_version);
+  function("allocate", &allocate);
+  function("release", &release);
+  function("liveBytes", &live_bytes);
+  function("liveBlocks", &live_blocks);
+
+  function("optionsClear", &options_clear);
+  function("optionsNumber", &options_number);
+  function("optionsFlag", &options_flag);
+  function("optionsText", &options_text);
+  function("optionsList", &options_list);
+  function("optionsTable", &options_table);
+  function("createEncoding", &create_encoding);
+  function("destroyEncoding", &destroy_encoding);
+
+  function("embedWidth", &embed_width);
+  function("biasHeads", &bias_heads);
+  function("planPairs", &plan_pairs);
+  function("checkPositions", &check_positions);
+  function("embed", &embed);
+  function("rotate", &rotate);
+  function("plan", &plan);
+  function("bias", &bias);
+  function("attention", &attention);
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "posenc/attention/arguments.hpp"
+
+#include <cmath>
+
+namespace posenc {
+namespace {
+
+Status wrong(Errc code, std::string_view field, std::string_view expected, Index received) {
+  return Error{.code = code, .field = Name(field), .expected = expected,
+               .received = static_cast<double>(received)};
+}
+
+Status check_geometry(const Encoding& e, const AttentionShape& s) {
+  if (e.heads() != 0 && e.heads() != s.heads)
+    return wrong(Errc::shape_mismatch, "heads", "the heads of q", e.heads());
+  if (e.head_dim() != 0 && e.head_dim() != s.head_dim)
+    return wrong(Errc::shape_mismatch, "headDim", "the width of q and k", e.head_dim());
+  if (e.value_dim() != 0 && e.value_dim() != s.value_dim)
+    return wrong(Errc::shape_mismatch, "valueTable", "as wide as v", e.value_dim());
+  return {};
+}
+
+}  // namespace
+
+Status check(const AttentionArguments& a) {
+  const AttentionShape& s = a.shape;
+  for (Index extent : {s.batch, s.queries, s.keys, s.head_dim, s.value_dim})
+    if (extent < 0) return wrong(Errc::bad_shape, "q", "of extents from 0", extent);
+  if (s.heads < 1) return wrong(Errc::bad_shape, "q", "of at least one head", s.heads);
+  if (s.kv_heads < 1) return wrong(Errc::bad_shape, "k", "of at least one head", s.kv_heads);
+  if (s.heads % s.kv_heads != 0)
+    return wrong(Errc::heads_not_divisible, "q", "of a multiple of k's heads", s.heads);
+  if (a.encodings.size() > AttentionArguments::max_encodings)
+    return wrong(Errc::unsupported, "encoding", "at most 8 encodings", static_cast<Index>(a.encodings.size()));
+  std::optional<double> wish;
+  for (const Encoding* e : a.encodings) {
+    if (Status checked = check_geometry(*e, s); !checked) return checked;
+    const auto own = e->score_scale(s.head_dim);
+    if (own && wish && *own != *wish && !a.scale)
+      return Error{.code = Errc::missing_option, .field = "scale",
+                   .expected = "given, since the encodings ask for different ones", .received = *own};
+    if (own) wish = own;
+  }
+  if (a.scale && !std::isfinite(*a.scale))
+    return Error{.code = Errc::not_finite, .field = "scale", .expected = "a finite number", .received = *a.scale};
+  return {};
+}
+
+double effective_scale(const AttentionArguments& a) {
+  if (a.scale) return *a.scale;
+  for (const Encoding* e : a.encodings)
+    if (const auto wish = e->score_scale(a.shape.head_dim)) return *wish;
+  return a.shape.head_dim > 0 ? 1.0 / std::sqrt(static_cast<double>(a.shape.head_dim)) : 1.0;
+}
+
+}  // namespace posenc

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "posenc/attention/attend.hpp"
+
+namespace posenc {
+
+Status attention(const AttentionArguments& arguments) {
+  return Attend<xsimd::default_arch>(arguments).run();
+}
+
+}  // namespace posenc

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The softmax of a row that arrives in pieces: running maximum, running sum, and the one place that
+/// knows what -infinity, NaN and a row without keys mean.
+#pragma once
+
+#include <cmath>
+#include <limits>
+
+#include "posenc/core/exp.hpp"
+
+namespace posenc {
+
+inline constexpr float minus_infinity = -std::numeric_limits<float>::infinity();
+
+/// What a row has seen so far: its weights are exp(s - maximum), their sum is `sum`.
+struct RowState {
+  float maximum = minus_infinity;
+  float sum = 0;
+
+  float log_sum_exp() const { return sum == 0.0f ? minus_infinity : maximum + std::log(sum); }
+};
+
+namespace softmax_detail {
+
+/// The vectors that cover columns first .. last - 1, with the strays around them made -infinity.
+template <class Arch>
+struct Covered {
+  Index from, to;
+  Covered(float* row, Index first, Index last) {
+    from = first / lanes<Arch> * lanes<Arch>;
+    to = (last + lanes<Arch> - 1) / lanes<Arch> * lanes<Arch>;
+    for (Index j = from; j < first; ++j) row[j] = minus_infinity;
+    for (Index j = last; j < to; ++j) row[j] = minus_infinity;
+  }
+};
+
+template <class Arch>
+float exp_of(float x) {
+  return exp_nonpositive<Arch>(xsimd::batch<float, Arch>(x)).get(0);
+}
+
+}  // namespace softmax_detail
+
+/// Turns the scores row[first .. last) into weights relative to the new maximum, and every other
+/// column of row[0 .. width) into 0. `width` is a multiple of the vector width. Returns the factor
+/// by which everything summed before must be multiplied.
+template <class Arch>
+float absorb(RowState& state, float* row, Index first, Index last, Index width) {
+  using V = xsimd::batch<float, Arch>;
+  if (first >= last) {
+    std::fill_n(row, width, 0.0f);
+    return 1.0f;
+  }
+  const softmax_detail::Covered<Arch> span(row, first, last);
+  V greatest(minus_infinity);
+  for (Index j = span.from; j < span.to; j += lanes<Arch>)
+    greatest = xsimd::max(greatest, V::load_unaligned(row + j));
+  const float maximum = std::max(state.maximum, xsimd::reduce_max(greatest));
+  // -infinity minus -infinity would be NaN: a row that has seen nothing yet is shifted by 0.
+  const float shift = maximum == minus_infinity ? 0.0f : maximum;
+  const float factor = softmax_detail::exp_of<Arch>(state.maximum - shift);
+  const V offset(shift);
+  V sum(0.0f);
+  std::fill_n(row, span.from, 0.0f);
+  for (Index j = span.from; j < span.to; j += lanes<Arch>) {
+    const V weight = exp_nonpositive<Arch>(V::load_unaligned(row + j) - offset);
+    weight.store_unaligned(row + j);
+    sum += weight;
+  }
+  std::fill(row + span.to, row + width, 0.0f);
+  state.maximum = maximum;
+  state.sum = state.sum * factor + xsimd::reduce_add(sum);
+  return factor;
+}
+
+/// Turns the scores row[first .. last) into final weights, given the state of the whole row.
+template <class Arch>
+void normalise(const RowState& state, float* row, Index first, Index last) {
+  using V = xsimd::batch<float, Arch>;
+  if (first >= last) return;
+  if (state.sum == 0.0f) {
+    std::fill(row + first, row + last, 0.0f);
+    return;
+  }
+  const softmax_detail::Covered<Arch> span(row, first, last);
+  const V offset(state.maximum == minus_infinity ? 0.0f : state.maximum), inverse(1.0f / state.sum);
+  for (Index j = span.from; j < span.to; j += lanes<Arch>)
+    (exp_nonpositive<Arch>(V::load_unaligned(row + j) - offset) * inverse).store_unaligned(row + j);
+}
+
+}  // namespace posenc

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "posenc/core/apply.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "posenc/core/arena.hpp"
+
+namespace posenc {
+namespace {
+
+Error unsupported(const Encoding& encoding, std::string_view expected) {
+  return {.code = Errc::unsupported, .field = Name(encoding.spec().id), .expected = expected};
+}
+
+Status check_width(Index wanted, Index given) {
+  if (wanted == given) return {};
+  return Error{.code = Errc::shape_mismatch, .field = "x", .expected = "as wide as the encoding",
+               .received = static_cast<double>(given), .low = static_cast<double>(wanted),
+               .high = static_cast<double>(wanted)};
+}
+
+/// All position sets of a batch, checked before anything is written.
+Status check_positions(const Encoding& e, const double* positions, Index sets, Index axes, Index rows) {
+  for (Index b = 0; b < sets; ++b)
+    if (Status s = e.accepts(Positions::of(positions + b * axes * rows, rows, axes)); !s) {
+      Error error = s.error();
+      if (error.index >= 0) error.index += static_cast<double>(b * rows);
+      return error;
+    }
+  return {};
+}
+
+void start_from(const float* from, float* x, Index count) {
+  const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(float);
+  if (bytes == 0 || from == x) return;
+  if (from == nullptr)
+    std::fill_n(x, count, 0.0f);
+  else
+    std::memmove(x, from, bytes);
+}
+
+}  // namespace
+
+Status embed(const Encoding& e, const EmbedArguments& a) {
+  if (!e.spec().sites.embed) return unsupported(e, "an encoding that is added to embeddings");
+  if (Status s = check_width(e.embed_width(), a.width); !s) return s;
+  if (Status s = check_positions(e, a.positions, a.position_rows, 1, a.rows); !s) return s;
+  start_from(a.from, a.x, a.batch * a.rows * a.width);
+  for (Index b = 0; b < a.batch; ++b) {
+    const double* positions = a.positions + (a.position_rows > 1 ? b * a.rows : 0);
+    e.embed({.rows = {a.x + b * a.rows * a.width, a.rows, a.width, a.width},
+             .positions = Positions::of(positions, a.rows)});
+  }
+  return {};
+}
+
+Status rotate(const Encoding& e, const RotateArguments& a) {
+  if (!e.spec().sites.rotate) return unsupported(e, "an encoding that rotates");
+  if (Status s = check_width(e.head_dim(), a.width); !s) return s;
+  if (Status s = check_positions(e, a.positions, a.position_rows, a.axes, a.rows); !s) return s;
+
+  // Cosines and sines of 64 positions at a time: 32 KB for 64 pairs, whatever the length.
+  constexpr Index block = 64;
+  const Rotation r = e.rotation();
+  const Index table_rows = std::min(block, a.rows);
+  Arena arena;
+  float* table = nullptr;
+  double* frequencies = nullptr;
+  const auto carve = [&] {
+    table = arena.take<float>(table_rows, r.table_width());
+    frequencies = arena.take<double>(r.pairs);
+  };
+  carve();
+  if (Status s = arena.commit(); !s) return s;
+  carve();
+
+  double length = a.length;
+  if (length == 0)
+    for (Index i = 0; i < a.position_rows * a.axes * a.rows; ++i)
+      length = std::max(length, a.positions[i] + 1);
+  start_from(a.from, a.x, a.batch * a.heads * a.rows * a.width);
+  const Index sharing = a.position_rows > 1 ? 1 : a.batch;  // batch entries per position set
+  for (Index set = 0; set < a.position_rows; ++set) {
+    const Positions positions = Positions::of(a.positions + set * a.axes * a.rows, a.rows, a.axes);
+    for (Index t = 0; t < a.rows; t += block) {
+      const Index n = std::min(block, a.rows - t);
+      const View2<float> angles{table, n, r.table_width(), r.table_width()};
+      e.angles({.out = angles, .positions = positions.slice(t, n), .role = a.role, .length = length,
+                .scratch = frequencies});
+      for (Index plane = set * a.heads; plane < (set + sharing) * a.heads; ++plane)
+        rotate_rows<xsimd::default_arch>(
+            r, {a.x + (plane * a.rows + t) * a.width, n, a.width, a.width}, angles, a.inverse);
+    }
+  }
+  return {};
+}
+
+Status bias(const Encoding& e, const Positions& queries, const Positions& keys, float* out) {
+  if (!e.spec().content_free || !e.spec().sites.score)
+    return unsupported(e, "an encoding whose bias does not depend on q and k");
+  if (Status s = e.accepts(queries); !s) return s;
+  if (Status s = e.accepts(keys); !s) return s;
+  auto scratch = Buffer<float>::make(static_cast<std::size_t>(e.score_scratch(queries.count, keys.count)));
+  if (!scratch) return scratch.error();
+  const Index heads = std::max<Index>(1, e.heads());
+  for (Index h = 0; h < heads; ++h) {
+    const View2<float> scores{out + h * queries.count * keys.count, queries.count, keys.count, keys.count};
+    std::fill_n(scores.data, queries.count * keys.count, 0.0f);
+    e.score({.scores = scores, .q = {}, .k = {}, .q_pos = queries, .k_pos = keys, .head = h,
+             .scratch = scratch->data()});
+  }
+  return {};
+}
+
+}  // namespace posenc

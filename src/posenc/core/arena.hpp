@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/// One block of memory per call, cut into pieces: sizes are added up first, allocated once, freed
+/// once, so failure can happen in exactly one place and before anything was computed.
+#pragma once
+
+#include <cstdint>
+
+#include "posenc/core/memory.hpp"
+#include "posenc/core/view.hpp"
+
+namespace posenc {
+
+/// Usage: let one function `carve(Arena&)` take all pieces; run it on a measuring arena, `commit`,
+/// and run it again.
+class Arena {
+ public:
+  /// `count * width` elements, aligned for any vector; null while measuring.
+  template <class T>
+  T* take(Index count, Index width = 1) {
+    const std::uint64_t offset = used_;
+    // Extents are below 2^31 on 32-bit targets, so that their product fits; sums saturate.
+    const std::uint64_t bytes =
+        static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(width) * sizeof(T);
+    const std::uint64_t padded = (bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
+    if (__builtin_add_overflow(used_, padded, &used_)) used_ = UINT64_MAX;
+    return block_.data() == nullptr ? nullptr : reinterpret_cast<T*>(block_.data() + offset);
+  }
+
+  /// Allocates what was measured, zeroed.
+  Status commit() {
+    if (used_ > static_cast<std::uint64_t>(PTRDIFF_MAX))
+      return Error{.code = Errc::too_large, .expected = "small enough for the address space",
+                   .received = static_cast<double>(used_)};
+    auto block = Buffer<unsigned char>::make(static_cast<std::size_t>(used_));
+    if (!block) return block.error();
+    block_ = std::move(*block);
+    used_ = 0;
+    return {};
+  }
+
+ private:
+  Buffer<unsigned char> block_;
+  std::uint64_t used_ = 0;
+};
+
+}  // namespace posenc

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+/// posenc: positional encodings for transformers, and the attention that uses them.
+#pragma once
+
+// Encodings: `make_encoding(id, options)`, or a class and its Options directly.
+#include "posenc/encodings/make_encoding.hpp"
+
+// The sites on their own: `embed`, `rotate`, `bias`.
+#include "posenc/core/apply.hpp"
+
+// `attention(arguments)`, with any of the encodings inside.
+#include "posenc/attention/arguments.hpp"
