@@ -85,7 +85,7 @@ class Attend {
   }
   /// An embedding is added before the projections, so attention asks nothing of its positions.
   static bool acts(const Encoding& e) {
-    const Sites& s = e.spec().sites;
+    const Sites& s = e.traits().sites;
     return s.rotate || s.score || s.value;
   }
   static Status named(const Status& status, Name field) {
@@ -225,7 +225,7 @@ class Attend {
             .store(w_.scores.row(i) + j, w_.scores.stride);
     }
     for (const Encoding* e : a_.encodings)
-      if (e->spec().sites.score)
+      if (e->traits().sites.score)
         for (Index i = 0; i < block.heads; ++i) e->score(score_tile(block, block.segment(i), tile));
     if (!visibility_.has_mask()) return;
     for (Index i = 0; i < block.rows(); ++i) {
@@ -263,7 +263,7 @@ class Attend {
       add_visible_values(block, tile);
     }
     for (const Encoding* e : a_.encodings)
-      if (e->spec().sites.value)
+      if (e->traits().sites.value)
         for (Index i = 0; i < block.heads; ++i) e->value(value_tile(block.segment(i), tile));
   }
 

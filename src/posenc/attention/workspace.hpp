@@ -66,7 +66,7 @@ class Workspace {
     padded_value = round_up(s.value_dim, width);
     table_count = 0;
     for (const Encoding* e : a.encodings)
-      if (e->spec().sites.rotate) tables[table_count++] = {e, e->rotation(), {}, {}};
+      if (e->traits().sites.rotate) tables[table_count++] = {e, e->rotation(), {}, {}};
   }
 
   void carve(const AttentionArguments& a) {
@@ -82,7 +82,7 @@ class Workspace {
     states = arena_.take<RowState>(block_rows);
     Index scratch_size = 0, pairs = 0;
     for (const Encoding* e : a.encodings) {
-      if (e->spec().sites.score) scratch_size = std::max(scratch_size, e->score_scratch(block_rows, tile_keys));
+      if (e->traits().sites.score) scratch_size = std::max(scratch_size, e->score_scratch(block_rows, tile_keys));
       pairs = std::max(pairs, e->rotation().pairs);
     }
     scratch = arena_.take<float>(scratch_size);

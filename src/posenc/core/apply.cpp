@@ -10,7 +10,7 @@ namespace posenc {
 namespace {
 
 Error unsupported(const Encoding& encoding, std::string_view expected) {
-  return {.code = Errc::unsupported, .field = Name(encoding.spec().id), .expected = expected};
+  return {.code = Errc::unsupported, .field = Name(encoding.traits().id), .expected = expected};
 }
 
 Status check_width(Index wanted, Index given) {
@@ -43,7 +43,7 @@ void start_from(const float* from, float* x, Index count) {
 }  // namespace
 
 Status embed(const Encoding& e, const EmbedArguments& a) {
-  if (!e.spec().sites.embed) return unsupported(e, "an encoding that is added to embeddings");
+  if (!e.traits().sites.embed) return unsupported(e, "an encoding that is added to embeddings");
   if (Status s = check_width(e.embed_width(), a.width); !s) return s;
   if (Status s = check_positions(e, a.positions, a.position_rows, 1, a.rows); !s) return s;
   start_from(a.from, a.x, a.batch * a.rows * a.width);
@@ -56,7 +56,7 @@ Status embed(const Encoding& e, const EmbedArguments& a) {
 }
 
 Status rotate(const Encoding& e, const RotateArguments& a) {
-  if (!e.spec().sites.rotate) return unsupported(e, "an encoding that rotates");
+  if (!e.traits().sites.rotate) return unsupported(e, "an encoding that rotates");
   if (Status s = check_width(e.head_dim(), a.width); !s) return s;
   if (Status s = check_positions(e, a.positions, a.position_rows, a.axes, a.rows); !s) return s;
 
@@ -97,7 +97,7 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
 }
 
 Status bias(const Encoding& e, const Positions& queries, const Positions& keys, float* out) {
-  if (!e.spec().content_free || !e.spec().sites.score)
+  if (!e.traits().content_free || !e.traits().sites.score)
     return unsupported(e, "an encoding whose bias does not depend on q and k");
   if (Status s = e.accepts(queries); !s) return s;
   if (Status s = e.accepts(keys); !s) return s;

@@ -110,7 +110,7 @@ class Encoding {
     if (self_ != nullptr) hooks_->destroy(self_);
   }
 
-  const Spec& spec() const { return *hooks_->spec; }
+  const Traits& traits() const { return hooks_->traits; }
 
   /// Whether the encoding is defined at these positions; the error names the first that is not.
   Status accepts(const Positions& positions) const;
@@ -135,7 +135,7 @@ class Encoding {
 
  private:
   struct Hooks {
-    const Spec* spec;
+    Traits traits;
     void (*destroy)(void*);
     Status (*accepts)(const void*, const Positions&);
     Index (*embed_width)(const void*);
@@ -162,7 +162,7 @@ class Encoding {
 
 template <class E, class Arch>
 const Encoding::Hooks Encoding::hooks_of{
-    .spec = &E::spec,
+    .traits = Traits(E::spec),
     .destroy =
         [](void* self) {
           static_cast<E*>(self)->~E();
@@ -237,7 +237,7 @@ Result<Encoding> Encoding::of(E encoding) {
 }
 
 inline Status Encoding::accepts(const Positions& positions) const {
-  if (spec().axes != positions.axes)
+  if (traits().axes != positions.axes)
     return Error{.code = Errc::shape_mismatch,
                  .field = "positions",
                  .expected = "as many axes as the encoding has",

@@ -7,17 +7,17 @@
 namespace posenc {
 namespace {
 
-const Field* find(std::span<const Field> fields, std::string_view name) {
-  const auto at = std::find_if(fields.begin(), fields.end(),
-                               [&](const Field& f) { return f.name == name; });
-  return at == fields.end() ? nullptr : &*at;
+const OptionRule* find(std::span<const OptionRule> rules, std::string_view name) {
+  const auto at = std::find_if(rules.begin(), rules.end(),
+                               [&](const OptionRule& f) { return f.name == name; });
+  return at == rules.end() ? nullptr : &*at;
 }
 
-Error fault(Errc code, const Field& f, std::string_view expected, double received, double index = -1) {
+Error fault(Errc code, const OptionRule& f, std::string_view expected, double received, double index = -1) {
   return {.code = code, .field = f.name, .expected = expected, .received = received, .index = index};
 }
 
-Status check_number(const Field& f, double value, double index = -1) {
+Status check_number(const OptionRule& f, double value, double index = -1) {
   if (!std::isfinite(value)) return fault(Errc::not_finite, f, "a finite number", value, index);
   if (f.kind == OptionKind::integer && value != std::trunc(value))
     return fault(Errc::not_integer, f, "an integer", value, index);
@@ -55,14 +55,14 @@ constexpr std::string_view kind_phrase(OptionKind kind) {
 }
 
 /// The extent that `dim` prescribes, or -1 where the data may decide.
-Index extent(std::span<const Field> fields, const void* options, const Dim& dim) {
+Index extent(std::span<const OptionRule> rules, const void* options, const Dim& dim) {
   if (dim.option.empty()) return -1;
-  const Field* source = find(fields, dim.option);
+  const OptionRule* source = find(rules, dim.option);
   const double value = source->read(options);
   return static_cast<Index>(value) * dim.times + dim.plus;
 }
 
-Status check_shape(std::span<const Field> fields, const void* options, const Field& f,
+Status check_shape(std::span<const OptionRule> rules, const void* options, const OptionRule& f,
                    const OptionValue& value) {
   const int rank = value.kind == OptionValue::Kind::list ? 1 : value.rank;
   if (rank != f.rank)
@@ -71,7 +71,7 @@ Status check_shape(std::span<const Field> fields, const void* options, const Fie
     const auto a = static_cast<std::size_t>(axis);
     const Index given =
         value.kind == OptionValue::Kind::list ? static_cast<Index>(value.list.size()) : value.shape[a];
-    const Index wanted = extent(fields, options, f.shape[a]);
+    const Index wanted = extent(rules, options, f.shape[a]);
     if (wanted >= 0 ? given != wanted : given < 1)
       return fault(Errc::shape_mismatch, f, "a tensor of its documented shape",
                    static_cast<double>(given), axis);
@@ -79,7 +79,7 @@ Status check_shape(std::span<const Field> fields, const void* options, const Fie
   return {};
 }
 
-Status assign_scalar(const Field& f, void* options, OptionValue value) {
+Status assign_scalar(const OptionRule& f, void* options, OptionValue value) {
   if (f.kind == OptionKind::choice) {
     const auto at = std::find(f.choices.begin(), f.choices.end(), value.text);
     if (at == f.choices.end())
@@ -91,9 +91,9 @@ Status assign_scalar(const Field& f, void* options, OptionValue value) {
   return f.assign(options, value);
 }
 
-Status assign_array(std::span<const Field> fields, const Field& f, void* options,
+Status assign_array(std::span<const OptionRule> rules, const OptionRule& f, void* options,
                     const OptionValue& value) {
-  if (Status s = check_shape(fields, options, f, value); !s) return s;
+  if (Status s = check_shape(rules, options, f, value); !s) return s;
   for (std::size_t i = 0; i < value.list.size(); ++i)
     if (Status s = check_number(f, value.list[i], static_cast<double>(i)); !s) return s;
   return f.assign(options, value);
@@ -121,9 +121,9 @@ Result<Table> Table::copy(const float* data, std::span<const Index> shape) {
   return made;
 }
 
-Status decode_options(std::span<const Field> fields, void* options, const OptionBag& bag) {
+Status decode_options(std::span<const OptionRule> rules, void* options, const OptionBag& bag) {
   for (const auto& [name, value] : bag.entries()) {
-    const Field* f = find(fields, name);
+    const OptionRule* f = find(rules, name);
     if (f == nullptr)
       return Error{.code = Errc::unknown_option, .field = name, .expected = "an option of this encoding"};
     if (value.kind != wanted_kind(f->kind))
@@ -131,7 +131,7 @@ Status decode_options(std::span<const Field> fields, void* options, const Option
     if (!is_array(f->kind))
       if (Status s = assign_scalar(*f, options, value); !s) return s;
   }
-  for (const Field& f : fields) {
+  for (const OptionRule& f : rules) {
     const bool given = std::any_of(bag.entries().begin(), bag.entries().end(), [&](const auto& e) {
       return std::string_view(e.name) == f.name;
     });
@@ -140,9 +140,9 @@ Status decode_options(std::span<const Field> fields, void* options, const Option
   }
   // Shapes may depend on any scalar option, wherever in the bag it stood.
   for (const auto& [name, value] : bag.entries()) {
-    const Field* f = find(fields, name);
+    const OptionRule* f = find(rules, name);
     if (is_array(f->kind))
-      if (Status s = assign_array(fields, *f, options, value); !s) return s;
+      if (Status s = assign_array(rules, *f, options, value); !s) return s;
   }
   return {};
 }

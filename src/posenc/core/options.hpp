@@ -42,27 +42,31 @@ struct OptionValue {
   int rank = 0;
 };
 
-/// One option of an encoding. Built by the functions below; `assign` and `read` hide the member.
-struct Field {
+/// What the decoder must know of an option; `assign` and `read` hide the member.
+struct OptionRule {
   std::string_view name;
-  std::string_view doc;
   OptionKind kind = OptionKind::number;
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   bool above_min = false;  ///< min itself is not allowed
   bool is_required = false;
-  bool is_logarithmic = false;  ///< a slider should move by factors
-  int multiple = 1;             ///< integers only
-  double example_value = 0;     ///< a usable value where there is no default
-  std::string_view default_from{};  ///< the option whose value stands in when this one is absent
+  int multiple = 1;  ///< integers only
   std::span<const std::string_view> choices{};
   std::array<Dim, 3> shape{};  ///< of a table; of a list only the first
   int rank = 0;
-  double deviation = 0.02;  ///< of a table: the scale of a usual random initialisation
 
   Status (*assign)(void* options, const OptionValue& value) = nullptr;
   /// Numbers, booleans as 0 or 1, choices as their index; NaN where there is no value.
   double (*read)(const void* options) = nullptr;
+};
+
+/// One option of an encoding: its rule, and what only the manifest says of it. Built by `FieldOf`.
+struct Field : OptionRule {
+  std::string_view doc{};
+  bool is_logarithmic = false;      ///< a slider should move by factors
+  double example_value = 0;         ///< a usable value where there is no default
+  std::string_view default_from{};  ///< the option whose value stands in when this one is absent
+  double deviation = 0.02;  ///< of a table: the scale of a usual random initialisation
 
   constexpr Field required(double example = 0) const {
     Field f = *this;
@@ -211,11 +215,13 @@ struct FieldOf {
  private:
   template <auto Member>
   static constexpr Field make(OptionKind kind, std::string_view name, std::string_view doc) {
-    return {.name = name,
-            .doc = doc,
-            .kind = kind,
-            .assign = &options_detail::assign<Options, Member>,
-            .read = &options_detail::read<Options, Member>};
+    Field f;
+    f.name = name;
+    f.doc = doc;
+    f.kind = kind;
+    f.assign = &options_detail::assign<Options, Member>;
+    f.read = &options_detail::read<Options, Member>;
+    return f;
   }
   static constexpr Field ranged(Field f, double min, double max) {
     f.min = min;
@@ -260,8 +266,18 @@ class OptionBag {
   std::size_t size_ = 0;
 };
 
-/// Fills `options` (the struct that `fields` describe) from `bag`. Errors name the option: unknown,
+/// The rules alone, without the prose: what a binary needs to carry.
+template <std::size_t N>
+constexpr std::array<OptionRule, N> rules_of(const std::array<Field, N>& fields) {
+  std::array<OptionRule, N> rules{};
+  for (std::size_t i = 0; i < N; ++i) rules[i] = fields[i];
+  return rules;
+}
+template <class E>
+inline constexpr auto option_rules = rules_of(E::fields);
+
+/// Fills `options` (the struct that `rules` describe) from `bag`. Errors name the option: unknown,
 /// missing, of the wrong type, out of range, or a table whose shape does not follow.
-Status decode_options(std::span<const Field> fields, void* options, const OptionBag& bag);
+Status decode_options(std::span<const OptionRule> rules, void* options, const OptionBag& bag);
 
 }  // namespace posenc

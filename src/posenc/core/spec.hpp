@@ -49,6 +49,21 @@ struct Spec {
   LengthPolicy length_policy = LengthPolicy::fixed;
 };
 
+/// The part of a Spec that code asks for at run time. The prose stays out of the binary: it is
+/// printed into the manifest by a native tool.
+struct Traits {
+  std::string_view id;
+  Sites sites;
+  PositionKind positions;
+  int axes;
+  bool relative, content_free;
+  LengthPolicy length_policy;
+
+  constexpr explicit Traits(const Spec& s)
+      : id(s.id), sites(s.sites), positions(s.positions), axes(s.axes), relative(s.relative),
+        content_free(s.content_free), length_policy(s.length_policy) {}
+};
+
 /// One extent of a table: `times * option + plus`, or a free name that the caller's data decides.
 struct Dim {
   std::string_view option{};  ///< an integer option of the same encoding; empty for a free extent

@@ -14,7 +14,7 @@ Result<Encoding> make_encoding_for(std::string_view id, const OptionBag& bag) {
   any_encoding(Encodings{}, [&]<class E>() {
     if (E::spec.id != id) return false;
     typename E::Options options;
-    if (Status s = decode_options(E::fields, &options, bag); !s) {
+    if (Status s = decode_options(option_rules<E>, &options, bag); !s) {
       made = s.error();
     } else if (Result<E> encoding = E::make(std::move(options)); !encoding) {
       made = encoding.error();
