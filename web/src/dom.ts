@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+type Attributes = Record<string, string | number | boolean | EventListener | undefined>;
+type Child = Node | string;
+
+function apply(element: Element, attributes: Attributes): void {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === 'function') element.addEventListener(name, value);
+    else if (value === true) element.setAttribute(name, '');
+    else if (value !== false && value !== undefined) element.setAttribute(name, String(value));
+  }
+}
+
+/** Builds an element. Functions are listeners; text is only ever set as text, so nothing a visitor types becomes markup. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  apply(element, attributes);
+  element.append(...children);
+  return element;
+}
+
+/** The element most needed: a div with a class. */
+export const box = (className: string, ...children: Child[]): HTMLDivElement =>
+  h('div', { class: className }, ...children);
+
+export function svg<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): SVGElementTagNameMap[K] {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  apply(element, attributes);
+  element.append(...children);
+  return element;
+}
+
+export function byId(id: string): HTMLElement {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`the page has no #${id}`);
+  return element;
+}
+
+/** Changes text only when it differs, so that live regions stay quiet and selections survive. */
+export function setText(element: Element, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** Runs `task` at the next frame; calls before then collapse into one, so the newest state always wins. */
+export function framed(task: () => void): () => void {
+  let waiting = false;
+  return () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => {
+      waiting = false;
+      task();
+    });
+  };
+}
+
+let announced = 0;
+let pending = 0;
+/** Speaks through the polite live region, at most twice a second; the last message wins. */
+export function announce(text: string): void {
+  const speak = (): void => {
+    announced = performance.now();
+    pending = 0;
+    setText(byId('live'), text);
+  };
+  if (pending) clearTimeout(pending);
+  pending = window.setTimeout(speak, Math.max(0, 500 - (performance.now() - announced)));
+}
+
+export function toast(text: string): void {
+  const item = h(
+    'div',
+    { class: 'toast' },
+    h('span', {}, text),
+    h('button', { type: 'button', click: () => item.remove() }, 'Close'),
+  );
+  byId('toasts').append(item);
+  setTimeout(() => item.remove(), 12000);
+}

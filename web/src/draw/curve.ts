@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+import { svg } from '../dom.ts';
+import type { Cursor, Window } from './cursor.ts';
+import { brief, ticks } from './scale.ts';
+import { Stage, type Steps } from './stage.ts';
+
+export interface CurveData {
+  readonly columns: number;
+  readonly first: number;
+  readonly curves: readonly { readonly name: string; readonly values: Float64Array }[];
+  /** Whether the cursor's row picks the line to emphasise. */
+  readonly perRow: boolean;
+  readonly logarithmic: boolean;
+  readonly baseline: number;
+  readonly name: string;
+  readonly columnName: string;
+  readonly label: string;
+}
+
+const mostPoints = 2000;
+
+/** Where the axis puts a distance: as it is, or by its magnitude's logarithm with the sign kept. */
+const placed = (value: number, logarithmic: boolean): number =>
+  logarithmic ? Math.sign(value) * Math.log1p(Math.abs(value)) : value;
+
+/** Indices to draw: all, or the lowest and the highest of each stretch so that no peak is lost. */
+export function decimated(
+  values: ArrayLike<number>,
+  from: number,
+  count: number,
+  most = mostPoints,
+): number[] {
+  if (count <= most) return Array.from({ length: count }, (_, i) => from + i);
+  const kept: number[] = [];
+  const stretches = Math.floor(most / 2);
+  for (let part = 0; part < stretches; part += 1) {
+    const start = from + Math.floor((part * count) / stretches);
+    const end = from + Math.floor(((part + 1) * count) / stretches);
+    let low = start;
+    let high = start;
+    for (let i = start; i < end; i += 1) {
+      if ((values[i] as number) < (values[low] as number)) low = i;
+      if ((values[i] as number) > (values[high] as number)) high = i;
+    }
+    kept.push(Math.min(low, high), Math.max(low, high));
+  }
+  return kept;
+}
+
+export class Curves {
+  readonly stage: Stage;
+  #data: CurveData | undefined;
+
+  constructor(
+    private readonly cursor: Cursor,
+    private readonly window: Window,
+    steps: Steps = {},
+  ) {
+    this.stage = new Stage(
+      cursor,
+      'curve',
+      () => this.#draw(),
+      (x) => ({ column: this.#columnAt(x) }),
+      () => ({ column: (this.#data?.columns ?? 1) - 1, row: (this.#data?.curves.length ?? 1) - 1 }),
+      steps,
+    );
+    cursor.subscribe(this.stage.redraw);
+  }
+
+  show(data: CurveData): void {
+    this.#data = data;
+    this.stage.describe(data.label);
+    this.stage.redraw();
+  }
+
+  #ends(data: CurveData): [number, number] {
+    const at = (column: number): number => placed(data.first + column, data.logarithmic);
+    const half = data.logarithmic ? 0 : 0.5;
+    return [at(this.window.from) - half, at(this.window.from + this.window.count - 1) + half];
+  }
+
+  #columnAt(share: number): number {
+    const data = this.#data;
+    if (!data) return 0;
+    const [low, high] = this.#ends(data);
+    const value = low + share * (high - low);
+    const distance = data.logarithmic ? Math.sign(value) * Math.expm1(Math.abs(value)) : value;
+    return Math.max(
+      this.window.from,
+      Math.min(this.window.from + this.window.count - 1, Math.round(distance) - data.first),
+    );
+  }
+
+  #draw(): void {
+    const data = this.#data;
+    if (!data) return;
+    const { frame, overlay, root } = this.stage;
+    const { from, count } = this.window;
+    let low = data.baseline;
+    let high = data.baseline;
+    for (const { values } of data.curves)
+      for (let i = from; i < from + count; i += 1) {
+        low = Math.min(low, values[i] as number);
+        high = Math.max(high, values[i] as number);
+      }
+    // Differences of rounding are not worth an axis of their own.
+    if (high - low < 1e-6) [low, high] = [data.baseline - 0.5, data.baseline + 0.5];
+    const room = (high - low) * 0.06;
+    low -= low < data.baseline ? room : 0;
+    high += room;
+    const levels = ticks(low, high, 5);
+    const labelled = data.perRow ? 62 : 12;
+    // Both names on one line need room; on a narrow screen one goes below.
+    const narrow = root.clientWidth < 480;
+    frame.left = Math.max(...levels.map((level) => brief(level).length), 1) * 7.4 + 14;
+    frame.top = 26;
+    frame.width = Math.max(1, root.clientWidth - frame.left - labelled);
+    frame.height = Math.max(1, root.clientHeight - frame.top - (narrow ? 44 : 26));
+    const [start, end] = this.#ends(data);
+    const x = (column: number): number =>
+      frame.left +
+      ((placed(data.first + column, data.logarithmic) - start) / (end - start || 1)) * frame.width;
+    const y = (value: number): number => frame.top + ((high - value) / (high - low)) * frame.height;
+    const bottom = frame.top + frame.height;
+
+    const marks: SVGElement[] = [];
+    for (const level of levels) {
+      marks.push(
+        svg('path', {
+          class: level === data.baseline ? 'zero' : 'grid',
+          d: `M${frame.left} ${y(level)}H${frame.left + frame.width}`,
+        }),
+      );
+      marks.push(
+        svg('text', { class: 'tick end', x: frame.left - 7, y: y(level) + 4.5 }, brief(level)),
+      );
+    }
+    for (const distance of this.#distances(data, frame.width)) {
+      marks.push(
+        svg(
+          'text',
+          { class: 'tick middle', x: x(distance - data.first), y: bottom + 17 },
+          brief(distance),
+        ),
+      );
+      marks.push(svg('path', { class: 'grid', d: `M${x(distance - data.first)} ${bottom}v4` }));
+    }
+    marks.push(
+      svg(
+        'text',
+        { class: 'axis end', x: frame.left + frame.width, y: narrow ? root.clientHeight - 4 : 15 },
+        `${data.columnName} →`,
+      ),
+    );
+    marks.push(svg('text', { class: 'axis', x: frame.left, y: 15 }, `${data.name} ↑`));
+
+    const chosen = data.perRow ? Math.min(this.cursor.row, data.curves.length - 1) : 0;
+    const order = data.curves
+      .map((_, i) => i)
+      .sort((a, b) => Number(a === chosen) - Number(b === chosen));
+    const budget = Math.max(200, Math.floor(mostPoints / data.curves.length));
+    for (const i of order) {
+      const { values } = data.curves[i] as { values: Float64Array };
+      const points = decimated(values, from, count, budget).map(
+        (column) => `${x(column).toFixed(2)} ${y(values[column] as number).toFixed(2)}`,
+      );
+      marks.push(
+        svg('path', {
+          class: i === chosen ? 'line chosen' : 'line',
+          d: points.length > 1 ? `M${points.join('L')}` : `M${points[0]}h2`,
+        }),
+      );
+    }
+    if (data.perRow) {
+      const value = (data.curves[chosen]?.values[from + count - 1] as number) ?? 0;
+      marks.push(
+        svg(
+          'text',
+          {
+            class: 'tick chosen',
+            x: frame.left + frame.width + 6,
+            y: Math.max(14, y(value) + 4.5),
+          },
+          data.curves[chosen]?.name ?? '',
+        ),
+      );
+    }
+    const { column, active } = this.cursor;
+    if (active && column >= from && column < from + count) {
+      marks.push(svg('path', { class: 'cross', d: `M${x(column)} ${frame.top}V${bottom}` }));
+      marks.push(
+        svg('circle', {
+          class: 'dot',
+          cx: x(column),
+          cy: y((data.curves[chosen]?.values[column] as number) ?? 0),
+          r: 5,
+        }),
+      );
+    }
+    overlay.replaceChildren(...marks);
+  }
+
+  #distances(data: CurveData, width: number): number[] {
+    const low = data.first + this.window.from;
+    const high = low + this.window.count - 1;
+    if (!data.logarithmic)
+      return ticks(low, high, Math.max(3, width / 80)).filter(Number.isInteger);
+    const powers = [1, 10, 100, 1000, 10000].filter((power) => width > 480 || power !== 1);
+    return [...powers.map((power) => -power).reverse(), 0, ...powers].filter(
+      (value) => value >= low && value <= high,
+    );
+  }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one place where the package is imported. Ids come from the manifest at run time, so the page uses the methods of every
+// site through one plain interface instead of the per-encoding types.
+import { encodings, load, PosencError } from 'posenc';
+import type { EncodingInfo } from './model/manifest.ts';
+import type { Options, Table } from './model/settings.ts';
+
+export type Positions = Float64Array | readonly Float64Array[];
+export interface Encoding {
+  table(positions: Positions): Table;
+  embed(x: Table, positions?: Positions): Table;
+  rotate(x: Table, positions?: Positions, options?: { role?: 'query' | 'key' }): Table;
+  plan(): { readonly rotaryDim: number; readonly layout: string };
+  bias(queryPositions: Positions, keyPositions: Positions): Table;
+  dispose?(): void;
+}
+export interface AttentionOptions {
+  encoding?: Encoding;
+  causal?: boolean;
+  weights?: boolean;
+  queryPositions?: Positions;
+  keyPositions?: Positions;
+}
+export interface Engine {
+  readonly info: { readonly version: string; readonly build: string };
+  encoding(id: string, options: Options): Encoding;
+  attention(
+    q: Table,
+    k: Table,
+    v: Table,
+    options?: AttentionOptions,
+  ): { output: Table; weights?: Table };
+}
+
+export const manifest = encodings as unknown as readonly EncodingInfo[];
+
+export const start = async (): Promise<Engine> => (await load()) as unknown as Engine;
+
+export interface Problem {
+  readonly message: string;
+  readonly field?: string;
+}
+export function problemOf(error: unknown): Problem {
+  if (error instanceof PosencError)
+    return { message: error.message, ...(error.field === undefined ? {} : { field: error.field }) };
+  return { message: error instanceof Error ? error.message : String(error) };
+}
+
+/** Makes an encoding, hands it to `use` and frees it, whatever happens. */
+export function withEncoding<T>(
+  engine: Engine,
+  id: string,
+  options: Options,
+  use: (encoding: Encoding) => T,
+): T {
+  const encoding = engine.encoding(id, options);
+  try {
+    return use(encoding);
+  } finally {
+    encoding.dispose?.();
+  }
+}
+
+/** Encodings over several axes get the same positions along each: the diagonal. */
+export const alongAxes = (info: EncodingInfo, positions: Float64Array): Positions =>
+  info.axes > 1 ? Array.from({ length: info.axes }, () => positions) : positions;

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lab 1: every encoding of the manifest as a picture and a curve, with one cursor through both.
+import { type Picture, pictureOf } from '../compute/picture.ts';
+import { announce, box, byId, framed, h, setText } from '../dom.ts';
+import { Cursor, Window } from '../draw/cursor.ts';
+import { Curves } from '../draw/curve.ts';
+import { HeatMap, Legend } from '../draw/heatmap.ts';
+import { centred } from '../draw/raster.ts';
+import { brief, exact, ticks } from '../draw/scale.ts';
+import { type Engine, manifest, type Problem, problemOf } from '../engine.ts';
+import { diverging } from '../model/colour.ts';
+import type { EncodingInfo } from '../model/manifest.ts';
+import { untouched } from '../model/settings.ts';
+import { infoOf, lengths, type State, type Store } from '../model/state.ts';
+import { NumberControl, SwitchControl } from '../parts/control.ts';
+import { EncodingControls } from '../parts/encoding-controls.ts';
+import { NumberTable } from '../parts/number-table.ts';
+import { isDark, onTheme } from '../theme.ts';
+import { copyCode, numbersOf, type Shown, saveCsv, savePng } from './atlas-export.ts';
+import { facts } from './facts.ts';
+import { Gallery } from './gallery.ts';
+import { atlasNotice } from './notices.ts';
+
+export class AtlasLab {
+  readonly #cursor = new Cursor();
+  readonly #window = new Window();
+  readonly #steps = { page: 8, zoom: (factor: number) => this.#zoom(factor) };
+  readonly #map = new HeatMap(this.#cursor, this.#window, 'map', this.#steps);
+  readonly #curves = new Curves(this.#cursor, this.#window, this.#steps);
+  readonly #legend = new Legend();
+  readonly #table = new NumberTable('atlas-numbers', this.#cursor);
+  readonly #gallery: Gallery;
+  readonly #controls: EncodingControls;
+  readonly #length: NumberControl;
+  readonly #logarithmic: SwitchControl;
+  readonly #title = h('h3', { class: 'figure-title' });
+  readonly #readout = h('p', { class: 'readout', 'data-role': 'readout' });
+  readonly #notice = h('p', { class: 'notice-text' });
+  readonly #definitions = box('definitions');
+  readonly #problem = h('p', { class: 'control-error figure-error', role: 'alert', hidden: true });
+  readonly #facts = h('div', {});
+  readonly #redraw = framed(() => this.#draw());
+  #picture: Picture | undefined;
+  #pictured: EncodingInfo | undefined;
+  #factsOf = '';
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly store: Store,
+  ) {
+    this.#gallery = new Gallery(engine, (id) => store.set({ encoding: id, settings: untouched }));
+    this.#controls = new EncodingControls((settings, committed) =>
+      store.set({ settings }, committed),
+    );
+    this.#length = new NumberControl(
+      'length',
+      { name: 'Length', doc: `Positions to draw, from ${lengths.least} to ${lengths.most}.` },
+      { low: lengths.least, high: lengths.most, step: 1, logarithmic: true },
+      (value, committed) => this.#resize(value, committed),
+    );
+    this.#logarithmic = new SwitchControl(
+      'log',
+      { name: 'Logarithmic distance', doc: 'Stretches what is near in the curve.' },
+      (value) => store.set({ logarithmic: value ?? false }),
+      false,
+    );
+    const button = (text: string, click: () => void): HTMLButtonElement =>
+      h('button', { type: 'button', click }, text);
+    this.#map.stage.root.id = 'atlas-map';
+    this.#curves.stage.root.id = 'atlas-curve';
+    byId('atlas-body').append(
+      this.#gallery.root,
+      box(
+        'atlas',
+        box(
+          'atlas-figures',
+          box('figure-head', this.#title, this.#legend.root),
+          this.#problem,
+          h('figure', { class: 'figure' }, this.#map.stage.root),
+          this.#readout,
+          h(
+            'figure',
+            { class: 'figure' },
+            this.#curves.stage.root,
+            h('figcaption', {}, this.#definitions),
+          ),
+          box(
+            'button-row',
+            button('Zoom in', () => this.#zoom(2)),
+            button('Zoom out', () => this.#zoom(0.5)),
+            h('span', { class: 'spacer' }),
+            this.#table.toggle,
+            button('CSV', () => this.#export(saveCsv)),
+            button('PNG', () => this.#export(savePng)),
+            button('Copy as code', () => this.#export(copyCode)),
+          ),
+          this.#table.root,
+          box('what', h('h3', {}, 'What to notice'), this.#notice),
+        ),
+        box(
+          'atlas-side',
+          box(
+            'controls-box',
+            h('h3', { class: 'visually-hidden' }, 'Parameters'),
+            this.#controls.root,
+            box('controls', this.#length.root, this.#logarithmic.root),
+          ),
+          this.#facts,
+        ),
+      ),
+    );
+    this.#cursor.subscribe(() => this.#point());
+    store.subscribe((state, previous) => {
+      if (
+        state.encoding !== previous.encoding ||
+        state.settings !== previous.settings ||
+        state.length !== previous.length ||
+        state.logarithmic !== previous.logarithmic
+      )
+        this.#redraw();
+    });
+    onTheme(() => {
+      this.#gallery.draw(isDark());
+      this.#redraw();
+    });
+    this.#draw();
+    this.#gallery.draw(isDark());
+  }
+
+  #resize(value: number | undefined, committed: boolean): void {
+    const fits =
+      value === undefined ||
+      (Number.isInteger(value) && value >= lengths.least && value <= lengths.most);
+    this.#length.problem(
+      fits
+        ? undefined
+        : `Length must be a whole number from ${lengths.least} to ${lengths.most}, got ${value}`,
+    );
+    if (fits) this.store.set({ length: value ?? lengths.usual }, committed);
+  }
+
+  #draw(): void {
+    const state = this.store.get();
+    const info = infoOf(manifest, state);
+    this.#gallery.select(info.id);
+    this.#length.show(state.length, state.length === lengths.usual);
+    this.#logarithmic.show(state.logarithmic, true);
+    setText(this.#title, info.title);
+    const problem = this.#compute(state, info);
+    const shown = this.#controls.show(info, state.settings, problem);
+    // Too long a table is cured by its size or by the length; both controls say so.
+    this.#length.problem(problem?.field === 'positions' ? problem.message : undefined);
+    // A field's own message suffices for ears; above the figure it says why the picture is an older one.
+    this.#problem.hidden = problem === undefined;
+    this.#problem.setAttribute('role', shown ? 'note' : 'alert');
+    setText(
+      this.#problem,
+      problem ? `${problem.message}. The figure shows the last values that worked.` : '',
+    );
+    this.#map.stage.root.classList.toggle('stale', problem !== undefined);
+    this.#curves.stage.root.classList.toggle('stale', problem !== undefined);
+    if (!this.#picture) return;
+    this.#show(state, info, this.#picture);
+    const key = JSON.stringify([info.id, state.settings]);
+    if (key !== this.#factsOf)
+      this.#facts.replaceChildren(facts(this.engine, info, state.settings));
+    this.#factsOf = key;
+  }
+
+  /** Leaves in #picture what can be shown of this encoding: if need be the last values that worked, or its defaults. */
+  #compute(state: State, info: EncodingInfo): Problem | undefined {
+    try {
+      this.#picture = pictureOf(this.engine, info, state.settings, state.length);
+      this.#pictured = info;
+      return undefined;
+    } catch (error) {
+      if (this.#pictured !== info) this.#picture = this.#usual(info);
+      this.#pictured = info;
+      return problemOf(error);
+    }
+  }
+  #usual(info: EncodingInfo): Picture | undefined {
+    try {
+      return pictureOf(this.engine, info, untouched, lengths.usual);
+    } catch {
+      // The message on screen is that of the visitor's own values; a second one would only hide it.
+      return undefined;
+    }
+  }
+
+  #show(state: State, info: EncodingInfo, picture: Picture): void {
+    const { columns, rows, first, cells } = picture;
+    this.#cursor.fit(columns, rows);
+    this.#window.fit(columns);
+    const colours = diverging(isDark());
+    const range = centred(cells);
+    const wanted = Math.max(3, Math.floor((this.#map.stage.root.clientWidth || 600) / 80));
+    const from = first + this.#window.from;
+    const columnTicks = ticks(from, from + this.#window.count - 1, wanted)
+      .filter(Number.isInteger)
+      .map((value) => ({ at: value - first, text: brief(value) }));
+    const rowTicks = ticks(0, rows - 1, Math.min(rows, 8))
+      .filter(Number.isInteger)
+      .map((value) => ({ at: value, text: String(value) }));
+    const name = picture.columnName === 'distance' ? 'distance δ' : 'position';
+    this.#map.show({
+      columns,
+      rows,
+      cells,
+      range,
+      colours,
+      columnTicks,
+      rowTicks,
+      columnName: name,
+      rowName: picture.rowName,
+      label: `${info.title}: map of ${rows} ${picture.rowName}${rows === 1 ? '' : 's'} by ${columns} ${picture.columnName}s, ${picture.cellName} from ${brief(range.low)} to ${brief(range.high)}.`,
+    });
+    this.#curves.show({
+      columns,
+      first,
+      curves: picture.curves,
+      perRow: picture.perRow,
+      logarithmic: state.logarithmic,
+      baseline: picture.baseline,
+      name: picture.curveName,
+      columnName: 'distance δ',
+      label: this.#sentence(info, picture),
+    });
+    this.#legend.show(picture.cellName, range, colours);
+    this.#table.show(numbersOf(info, picture));
+    this.#definitions.replaceChildren(...picture.definitions.map((text) => h('p', {}, text)));
+    setText(this.#notice, atlasNotice(info, picture));
+    this.#point(false);
+  }
+
+  /** The curve in one sentence, for those who do not see it. */
+  #sentence(info: EncodingInfo, picture: Picture): string {
+    const values = picture.curves[0]?.values ?? new Float64Array(1);
+    const zero = -picture.first;
+    const last = values.length - 1;
+    const crossing = values.findIndex((value, i) => i > zero && value < 0);
+    const below = crossing < 0 ? 'never below zero' : `first below zero at ${crossing - zero}`;
+    return `${info.title}, ${picture.curveName}${picture.perRow ? `, ${picture.curves.length} lines, the first` : ''}: ${brief(values[zero] ?? 0)} at distance 0, ${brief(values[last] ?? 0)} at ${last - zero}, ${below}.`;
+  }
+
+  #point(speak = true): void {
+    const picture = this.#picture;
+    if (!picture) return;
+    if (this.#window.reveal(this.#cursor.column)) this.#draw();
+    const { column, row, active, pinned } = this.#cursor;
+    const curve = picture.curves[picture.perRow ? row : 0];
+    const place = `${picture.columnName} ${picture.first + column}, ${picture.rowName} ${row}`;
+    const cell = exact(picture.cells[row * picture.columns + column] ?? 0);
+    const value = exact(curve?.values[column] ?? 0);
+    this.#readout.classList.toggle('idle', !active);
+    this.#readout.replaceChildren(
+      h('span', {}, place),
+      h('span', {}, `${picture.cellName} `, h('b', { class: 'number', 'data-role': 'cell' }, cell)),
+      h(
+        'span',
+        {},
+        `${curve?.name ?? ''} `,
+        h('b', { class: 'number', 'data-role': 'curve' }, value),
+      ),
+      h(
+        'span',
+        { class: 'pin' },
+        pinned ? 'pinned' : active ? '' : 'Point at a figure, or Tab to it and use the arrow keys.',
+      ),
+    );
+    if (active && speak) announce(`${place}: ${picture.cellName} ${cell}, ${curve?.name} ${value}`);
+  }
+  #zoom(factor: number): void {
+    this.#window.zoom(factor, this.#cursor.column);
+    this.#draw();
+    announce(this.#window.whole ? 'Whole length in view' : `${this.#window.count} columns in view`);
+  }
+  /** Passes what is on screen to `use`; nothing is, before the first picture that works. */
+  #export(use: (shown: Shown) => unknown): void {
+    const state = this.store.get();
+    const picture = this.#picture;
+    if (!picture) return;
+    const info = infoOf(manifest, state);
+    use({ state, info, picture, window: this.#window, version: this.engine.info.version });
+  }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every encoding as a small picture: the way into the atlas, and its overview.
+import { pictureOf } from '../compute/picture.ts';
+import { box, h } from '../dom.ts';
+import { centred, paint } from '../draw/raster.ts';
+import { type Engine, manifest } from '../engine.ts';
+import { diverging } from '../model/colour.ts';
+import { untouched } from '../model/settings.ts';
+
+const columns = 48;
+
+export class Gallery {
+  readonly root = h(
+    'fieldset',
+    { class: 'gallery' },
+    h('legend', { class: 'visually-hidden' }, 'Encoding'),
+  );
+  readonly #items = new Map<string, { input: HTMLInputElement; canvas: HTMLCanvasElement }>();
+
+  constructor(
+    private readonly engine: Engine,
+    choose: (id: string) => void,
+  ) {
+    for (const info of manifest) {
+      const input = h('input', {
+        type: 'radio',
+        name: 'gallery',
+        id: `gallery-${info.id}`,
+        value: info.id,
+        class: 'visually-hidden',
+        change: () => choose(info.id),
+      });
+      const canvas = h('canvas', { class: 'thumb', 'aria-hidden': 'true' });
+      this.#items.set(info.id, { input, canvas });
+      this.root.append(
+        box(
+          'gallery-item',
+          input,
+          h('label', { for: input.id }, canvas, h('span', {}, info.title)),
+        ),
+      );
+    }
+  }
+  select(id: string): void {
+    const item = this.#items.get(id);
+    if (item) item.input.checked = true;
+  }
+  draw(dark: boolean): void {
+    const colours = diverging(dark);
+    for (const info of manifest) {
+      const canvas = this.#items.get(info.id)?.canvas;
+      if (!canvas) continue;
+      try {
+        // Both sides of zero for distances, so half the length there gives as many columns.
+        const whole = pictureOf(this.engine, info, untouched, columns);
+        const count = Math.min(whole.columns, columns);
+        paint(
+          canvas,
+          whole,
+          Math.floor((whole.columns - count) / 2),
+          count,
+          { width: columns, height: 24 },
+          centred(whole.cells),
+          colours,
+        );
+      } catch {
+        // The picture itself says what is wrong when it is chosen; a blank thumbnail is enough here.
+        canvas.width = 1;
+      }
+    }
+  }
+}

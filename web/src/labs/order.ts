@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lab 0: does order matter?
+import { compareOrders, layer } from '../compute/layer.ts';
+import { box, byId, framed, h, setText } from '../dom.ts';
+import { type Engine, manifest, problemOf } from '../engine.ts';
+import { actsNowhere } from '../model/manifest.ts';
+import { fitted, untouched } from '../model/settings.ts';
+import {
+  infoOf,
+  isMoved,
+  longestSentence,
+  longestWord,
+  placedInfo,
+  type State,
+  type Store,
+  wordsOf,
+} from '../model/state.ts';
+import { orderCode } from '../parts/code.ts';
+import { ChoiceControl, SwitchControl } from '../parts/control.ts';
+import { copy } from '../parts/save.ts';
+import { isDark, onTheme } from '../theme.ts';
+import { Arrangement } from './arrangement.ts';
+import { orderNotice } from './notices.ts';
+import { AttentionView } from './order-attention.ts';
+import { OrderResult } from './order-result.ts';
+import { strips, twinMarks } from './order-strips.ts';
+import { WordRow } from './order-words.ts';
+
+export class OrderLab {
+  readonly #arrangement: Arrangement;
+  readonly #sentence: HTMLInputElement;
+  readonly #hint = h('p', { class: 'control-doc', id: 'sentence-hint' });
+  readonly #words: WordRow;
+  readonly #undo: HTMLButtonElement;
+  readonly #position: HTMLSelectElement;
+  readonly #mask: ChoiceControl;
+  readonly #canonical: SwitchControl;
+  readonly #head: ChoiceControl;
+  readonly #result = new OrderResult();
+  readonly #notice = h('p', { class: 'notice-text' });
+  readonly #strips = box('strips-box');
+  readonly #attention: AttentionView;
+  readonly #problem = h('p', { class: 'control-error', role: 'alert', hidden: true });
+  readonly #redraw = framed(() => this.#draw());
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly store: Store,
+  ) {
+    this.#arrangement = new Arrangement(store);
+    this.#sentence = h('input', {
+      id: 'sentence',
+      type: 'text',
+      class: 'sentence',
+      autocomplete: 'off',
+      spellcheck: 'false',
+      maxlength: longestSentence * (longestWord + 1),
+      'aria-describedby': 'sentence-hint',
+      input: () => this.#type(false),
+      change: () => this.#type(true),
+    });
+    this.#words = new WordRow(
+      (word) => store.set({ token: word }),
+      (word, by) => this.#arrangement.carry(word, by),
+    );
+    const button = (text: string, click: () => void): HTMLButtonElement =>
+      h('button', { type: 'button', click }, text);
+    this.#undo = button('Undo', () => this.#arrangement.undo());
+    this.#position = h(
+      'select',
+      {
+        id: 'order-encoding',
+        change: () => {
+          const info = manifest.find((entry) => entry.id === this.#position.value);
+          if (!info) return;
+          if (actsNowhere(info)) store.set({ placed: false });
+          else
+            store.set({
+              placed: true,
+              ...(info.id === store.get().encoding
+                ? {}
+                : { encoding: info.id, settings: untouched }),
+            });
+        },
+      },
+      ...[...manifest]
+        .sort((a, b) => Number(actsNowhere(b)) - Number(actsNowhere(a)))
+        .map((info) => h('option', { value: info.id }, info.title)),
+    );
+    this.#mask = new ChoiceControl(
+      'mask',
+      { name: 'Mask', doc: 'Causal: a word sees itself and those before it.' },
+      [
+        ['none', 'None'],
+        ['causal', 'Causal'],
+      ],
+      (value) => store.set({ causal: value === 'causal' }),
+      false,
+    );
+    this.#canonical = new SwitchControl(
+      'canonical',
+      {
+        name: 'Sum in canonical order',
+        doc: 'Adds in the order first typed, so that rounding agrees too.',
+      },
+      (value) => store.set({ canonical: value ?? false }),
+      false,
+    );
+    this.#head = new ChoiceControl(
+      'head',
+      { name: 'Head', doc: '' },
+      [
+        ['-1', 'Mean'],
+        ...Array.from({ length: layer.heads }, (_, i) => [String(i), String(i + 1)] as const),
+      ],
+      (value) => store.set({ head: Number(value) }),
+      false,
+    );
+    this.#attention = new AttentionView((word) => store.set({ token: word }));
+
+    byId('order-body').append(
+      box(
+        'order-top',
+        box(
+          'order-input',
+          box(
+            'type-row',
+            h('label', { for: 'sentence' }, 'Your sentence'),
+            this.#sentence,
+            this.#hint,
+          ),
+          this.#words.root,
+          box(
+            'button-row',
+            h(
+              'button',
+              { type: 'button', class: 'primary', click: () => this.#arrangement.shuffle() },
+              'Shuffle',
+            ),
+            button('Swap two', () => this.#arrangement.swap()),
+            this.#undo,
+            h('span', { class: 'spacer' }),
+            button('← Move word', () => this.#arrangement.carry(this.store.get().token, -1)),
+            button('Move word →', () => this.#arrangement.carry(this.store.get().token, 1)),
+          ),
+          box(
+            'switches',
+            box(
+              'control',
+              box('control-head', h('label', { for: 'order-encoding' }, 'Encoding')),
+              this.#position,
+              h('p', { class: 'control-doc' }, 'How the words learn their places.'),
+            ),
+            this.#mask.root,
+            this.#canonical.root,
+          ),
+          this.#problem,
+        ),
+        box(
+          'order-answer',
+          this.#result.root,
+          box('what', h('h3', {}, 'What to notice'), this.#notice),
+        ),
+      ),
+      box(
+        'order-figures',
+        box(
+          'strips-panel',
+          this.#strips,
+          box(
+            'button-row',
+            button('Copy as code', () => this.#copy()),
+          ),
+        ),
+        box(
+          'map-panel',
+          box('figure-head', h('h3', {}, 'Who looks at whom'), this.#head.root),
+          this.#attention.root,
+        ),
+      ),
+    );
+    store.subscribe(this.#redraw);
+    onTheme(this.#redraw);
+    this.#draw();
+  }
+
+  #type(committed: boolean): void {
+    const text = this.#sentence.value;
+    if (!committed && text === this.store.get().text) return;
+    const count = wordsOf(text).length;
+    // An empty field is a pause between two sentences, not one.
+    if (count)
+      this.store.set(
+        {
+          text,
+          order: text === this.store.get().text ? this.store.get().order : [],
+          token: Math.min(this.store.get().token, count - 1),
+        },
+        committed,
+      );
+    else setText(this.#hint, 'Type at least one word.');
+  }
+  #copy(): void {
+    const state = this.store.get();
+    const { words, order } = this.#arrangement.current();
+    const info = placedInfo(manifest, state);
+    void copy(
+      orderCode(
+        order.map((word) => words[word] as string),
+        info,
+        info ? fitted(info, layer) : untouched,
+        state.causal,
+      ),
+      'Code',
+    );
+  }
+
+  #draw(): void {
+    const state = this.store.get();
+    const { words, order } = this.#arrangement.current();
+    const info = placedInfo(manifest, state);
+    const twins = twinMarks(words);
+    this.#controls(state, words);
+    this.#words.show({ words, order, twins, chosen: state.token });
+    const canonical = state.canonical && !info && !state.causal;
+    try {
+      const result = compareOrders(this.engine, words, order, info, state.causal, canonical);
+      this.#problem.hidden = true;
+      this.#result.show(result, isMoved(order));
+      setText(
+        this.#notice,
+        orderNotice({
+          words: words.length,
+          moved: isMoved(order),
+          placed: info?.title,
+          causal: state.causal,
+          canonical,
+          changed: result.largest > result.noise,
+          twins: twins.some(Boolean),
+        }),
+      );
+      this.#strips.replaceChildren(strips(words, order, twins, result, state.token, isDark()));
+      this.#attention.show({
+        words,
+        order,
+        weights: result.after.weights,
+        head: Math.min(state.head, layer.heads - 1),
+        chosen: state.token,
+        dark: isDark(),
+      });
+    } catch (error) {
+      this.#problem.hidden = false;
+      setText(
+        this.#problem,
+        `This lab uses ${layer.heads} heads of width ${layer.headDim}: ${problemOf(error).message}`,
+      );
+    }
+  }
+  #controls(state: State, words: readonly string[]): void {
+    if (
+      document.activeElement !== this.#sentence ||
+      wordsOf(this.#sentence.value).join(' ') !== words.join(' ')
+    )
+      this.#sentence.value = state.text;
+    const typed = state.text.split(/\s+/u).filter(Boolean).length;
+    setText(
+      this.#hint,
+      typed > longestSentence
+        ? `The first ${longestSentence} of ${typed} words are used.`
+        : `${typed} of at most ${longestSentence} words. Choose a word below with ← and →, move it with Alt+← and Alt+→.`,
+    );
+    this.#undo.disabled = !this.#arrangement.canUndo;
+    const shown =
+      placedInfo(manifest, state) ?? manifest.find(actsNowhere) ?? infoOf(manifest, state);
+    this.#position.value = shown.id;
+    this.#mask.show(state.causal ? 'causal' : 'none', true);
+    this.#canonical.show(state.canonical, true);
+    this.#canonical.enable(!state.causal && !placedInfo(manifest, state));
+    this.#head.show(String(Math.min(state.head, layer.heads - 1)), true);
+  }
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+import { fillBar, followLabs, themeButton } from './bar.ts';
+import { byId, toast } from './dom.ts';
+import { manifest, problemOf, start } from './engine.ts';
+import { AtlasLab } from './labs/atlas.ts';
+import { OrderLab } from './labs/order.ts';
+import { readAddress, writeAddress } from './model/address.ts';
+import { type State, Store } from './model/state.ts';
+
+function missingFeature(): string | undefined {
+  if (typeof WebAssembly !== 'object') return 'WebAssembly';
+  // The smallest module that uses a 128-bit vector.
+  const simd = new Uint8Array([
+    0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253,
+    15, 253, 98, 11,
+  ]);
+  return WebAssembly.validate(simd) ? undefined : 'WebAssembly SIMD';
+}
+
+function explain(text: string): void {
+  const notice = byId('notice');
+  notice.textContent = text;
+  notice.hidden = false;
+}
+
+/** A link of the bar goes to a lab and says so in the state; a plain anchor would wipe the state from the address. */
+function goTo(id: string, store: Store): void {
+  byId(id).scrollIntoView({
+    behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth',
+  });
+  if (id === 'order' || id === 'atlas') store.set({ lab: id });
+}
+
+function connect(store: Store): void {
+  store.onCommit = (state: State): void => {
+    const address = writeAddress(state, manifest);
+    if (address !== location.hash) history.pushState(null, '', address);
+  };
+  const follow = (): void => {
+    const { state, problems } = readAddress(location.hash, manifest);
+    problems.forEach(toast);
+    store.set(state, false);
+  };
+  addEventListener('popstate', follow);
+  addEventListener('hashchange', () => {
+    if (location.hash.startsWith('#v1') && location.hash !== writeAddress(store.get(), manifest))
+      follow();
+  });
+  for (const link of document.querySelectorAll<HTMLAnchorElement>('.bar-nav a, .skip, .wordmark'))
+    link.addEventListener('click', (event) => {
+      event.preventDefault();
+      goTo(link.hash.slice(1), store);
+      if (link.classList.contains('skip')) byId('sentence').focus();
+    });
+}
+
+async function main(): Promise<void> {
+  byId('bar-controls').append(themeButton());
+  followLabs();
+  const missing = missingFeature();
+  if (missing) {
+    explain(
+      `This browser lacks ${missing}, which the figures are computed with. The text still holds; any browser from 2023 on shows the rest.`,
+    );
+    return;
+  }
+  const { state, problems } = readAddress(location.hash, manifest);
+  const store = new Store(state);
+  try {
+    const engine = await start();
+    fillBar(store);
+    new OrderLab(engine, store);
+    new AtlasLab(engine, store);
+    byId('build-info').textContent = `posenc ${engine.info.version}, ${engine.info.build} build.`;
+  } catch (error) {
+    explain(`The figures cannot be computed here: ${problemOf(error).message}`);
+    throw error;
+  }
+  connect(store);
+  problems.forEach(toast);
+  if (state.lab !== 'order') goTo(state.lab, store);
+  document.documentElement.dataset.ready = 'true';
+}
+
+void main();

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Repeatable noise. Only integer arithmetic and additions, so every browser draws the same numbers.
+
+/** 32-bit FNV-1a over UTF-16 units. */
+export function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let i = 0; i < text.length; i += 1)
+    value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
+  return value >>> 0;
+}
+
+/** Uniform numbers in [0, 1): a Weyl sequence, each term mixed by multiply and xor-shift. */
+export function uniform(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x9e3779b9) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
+    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);
+    return ((mixed ^ (mixed >>> 15)) >>> 0) / 4294967296;
+  };
+}
+
+/** Nearly normal: a sum of twelve uniforms has variance one, and needs no logarithm that could differ between engines. */
+export function normal(seed: number, count: number, deviation = 1): Float32Array {
+  const next = uniform(seed);
+  return Float32Array.from({ length: count }, () => {
+    let sum = -6;
+    for (let i = 0; i < 12; i += 1) sum += next();
+    return sum * deviation;
+  });
+}
+
+export function shuffled<T>(items: readonly T[], next: () => number): T[] {
+  const result = [...items];
+  for (let i = result.length - 1; i > 0; i -= 1) {
+    const j = Math.floor(next() * (i + 1));
+    [result[i], result[j]] = [result[j] as T, result[i] as T];
+  }
+  return result;
+}

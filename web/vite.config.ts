@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+import { fileURLToPath } from 'node:url';
+import { defineConfig, type Plugin } from 'vite';
+
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
+/** A host that sets no headers still gets the policy. Only in the build: the development server injects inline styles. */
+const contentSecurityPolicy: Plugin = {
+  name: 'content-security-policy',
+  apply: 'build',
+  transformIndexHtml: () => [
+    {
+      tag: 'meta',
+      injectTo: 'head-prepend',
+      attrs: {
+        'http-equiv': 'Content-Security-Policy',
+        content:
+          "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'",
+      },
+    },
+  ],
+};
+
+export default defineConfig({
+  root: here('.'),
+  base: './',
+  plugins: [contentSecurityPolicy],
+  // The page is a user of the package as published: it sees the built public entry and nothing behind it.
+  resolve: { alias: { posenc: process.env.POSENC_ENTRY ?? here('../dist/index.js') } },
+  build: {
+    outDir: here('./dist'),
+    emptyOutDir: true,
+    target: 'es2022',
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+});
