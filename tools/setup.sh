@@ -49,8 +49,7 @@ test_tools() {
   local major
   major=$(llvm_major)
   [ -n "$major" ] || fail "clang++ 19 or newer is needed as the second compiler; install it and run again."
-  need 'test tools' googletest=/usr/src/googletest/CMakeLists.txt \
-    "clang-$major=clang++-$major" "libclang-rt-$major-dev=/usr/lib/llvm-$major/lib/clang/*/lib/*/*asan*.a" \
+  need 'test tools' "clang-$major=clang++-$major" "libclang-rt-$major-dev=/usr/lib/llvm-$major/lib/clang/*/lib/*/*asan*.a" \
     "clang-format-$major=clang-format-$major" "clang-tidy-$major=clang-tidy-$major"
   provided "${CHROMIUM:-chromium}" || need 'browser' chromium=chromium
 }
@@ -80,6 +79,8 @@ if ready; then
 fi
 
 need 'build tools' g++=g++ cmake=cmake ninja-build=ninja git=git python3=python3
+# Where there is no such package CMake fetches the sources.
+if have_apt; then need 'googletest' googletest=/usr/src/googletest/CMakeLists.txt; fi
 version_at_least "$(cmake --version | awk 'NR == 1 { print $3 }')" 3.25 || fail "CMake 3.25 or newer is needed; install it and run again."
 setup_node
 setup_emscripten
