@@ -9,11 +9,19 @@ import { PosencError } from './errors.js';
 import { encodingOf, type Held } from './handles.js';
 import { isArray } from './intrinsics.js';
 import { captureMask, type Mask } from './mask.js';
-import { type CapturedPositions, capturePositions, positionLimit } from './positions.js';
+import { type CapturedPositions, capturePositions } from './positions.js';
 import { captureTarget, freshTarget } from './target.js';
 import { capture, type Source } from './tensor.js';
 import type { MaskInput, Positions, Tensor } from './types.js';
-import { boolean, choice, finite, integer, record, unknownOption } from './validate.js';
+import {
+  boolean,
+  choice,
+  finite,
+  integer,
+  maxElements,
+  record,
+  unknownOption,
+} from './validate.js';
 
 export interface AttentionOptions {
   /** Rotates, biases and adds values on the fly; several act together. */
@@ -93,7 +101,7 @@ export function attention(
   const scale = given.get('scale') === undefined ? Number.NaN : readScale(given.get('scale'));
   const causal = boolean(where, 'causal', given.get('causal') ?? false);
   const offset = given.get('queryOffset') ?? shapes.keys - shapes.queries;
-  const limits = { min: -positionLimit, max: positionLimit };
+  const limits = { min: -maxElements, max: maxElements };
   const queryOffset = integer(where, 'queryOffset', offset, limits);
   const wants = {
     weights: boolean(where, 'weights', given.get('weights') ?? false),
@@ -109,7 +117,7 @@ export function attention(
     places,
     wants,
     out: given.get('out'),
-    numbers: { layout: layout === 'bnhd' ? 1 : 0, scale, causal: Number(causal), queryOffset },
+    numbers: { layout: layout === 'bnhd' ? 1 : 0, scale, causal, queryOffset },
   });
 }
 
@@ -171,7 +179,7 @@ interface Job {
   places: Places;
   wants: { weights: boolean; logSumExp: boolean };
   out: unknown;
-  numbers: { layout: number; scale: number; causal: number; queryOffset: number };
+  numbers: { layout: number; scale: number; causal: boolean; queryOffset: number };
 }
 
 const nowhere: Slot = { address: 0 };
@@ -214,7 +222,7 @@ function compute(engine: Engine, job: Job): AttentionResult {
         keyPositionRows: places.key?.batch ?? 1,
         axes: places.axes,
         mask: maskAt.address,
-        maskIsFloat: Number(mask?.isFloat ?? false),
+        maskIsFloat: mask?.isFloat ?? false,
         maskBatchStride: mask?.strides[0] ?? 0,
         maskHeadStride: mask?.strides[1] ?? 0,
         maskRowStride: mask?.strides[2] ?? 0,

@@ -89,7 +89,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
     const source = rows(where, capture(engine, where, 'x', x));
     const at = this.#positions(where, info, positions, source.shape);
     const { batch, heads, n, width } = fold(source.shape, at);
-    const [role, turn] = [Number(key), Number(inverse)];
+    const role = Number(key);
     return this.#inPlace(where, source, given.get('out'), at, (raw, data, from, places) =>
       raw.rotate(
         handle,
@@ -104,7 +104,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
         info.axes,
         role,
         length,
-        turn,
+        inverse,
       ),
     );
   }

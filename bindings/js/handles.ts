@@ -29,7 +29,7 @@ export function encodingOf(engine: Engine, where: string, field: string, given: 
   return found;
 }
 
-type Crossing = (raw: RawModule) => number;
+type Crossing = (raw: RawModule) => boolean;
 
 export function hold(engine: Engine, id: unknown, given: unknown): Held {
   engine.requireUsable();
@@ -51,7 +51,7 @@ export function hold(engine: Engine, id: unknown, given: unknown): Held {
   const letters = arena.ascii(info.id);
   const handle = arena.run(where, () => {
     engine.call((raw) => raw.optionsClear());
-    for (const crossing of crossings) engine.check(where, crossing);
+    for (const crossing of crossings) engine.call(crossing);
     const made = engine.call((raw) => raw.createEncoding(letters.address, info.id.length));
     if (made === 0) throw engine.failure(where);
     return made;
@@ -64,7 +64,7 @@ function option(arena: Arena, name: Slot, length: number, value: Value): Crossin
     case 'number':
       return (raw) => raw.optionsNumber(name.address, length, value);
     case 'boolean':
-      return (raw) => raw.optionsFlag(name.address, length, Number(value));
+      return (raw) => raw.optionsFlag(name.address, length, value);
     case 'string': {
       const letters = arena.ascii(value);
       return (raw) => raw.optionsText(name.address, length, letters.address, value.length);

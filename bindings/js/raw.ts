@@ -36,7 +36,7 @@ export interface RawAttention {
   valueDim: number;
   layout: number;
   scale: number;
-  causal: number;
+  causal: boolean;
   queryOffset: number;
   queryPositions: number;
   keyPositions: number;
@@ -44,7 +44,7 @@ export interface RawAttention {
   keyPositionRows: number;
   axes: number;
   mask: number;
-  maskIsFloat: number;
+  maskIsFloat: boolean;
   maskBatchStride: number;
   maskHeadStride: number;
   maskRowStride: number;
@@ -67,10 +67,11 @@ export interface RawModule {
   liveBlocks(): number;
   failure(): RawFailure;
   optionsClear(): void;
-  optionsNumber(name: number, length: number, value: number): Status;
-  optionsFlag(name: number, length: number, value: number): Status;
-  optionsText(name: number, length: number, text: number, textLength: number): Status;
-  optionsList(name: number, length: number, data: number, count: number): Status;
+  /** These answer false when there are more names than any encoding has. */
+  optionsNumber(name: number, length: number, value: number): boolean;
+  optionsFlag(name: number, length: number, value: boolean): boolean;
+  optionsText(name: number, length: number, text: number, textLength: number): boolean;
+  optionsList(name: number, length: number, data: number, count: number): boolean;
   optionsTable(
     name: number,
     length: number,
@@ -79,10 +80,9 @@ export interface RawModule {
     d0: number,
     d1: number,
     d2: number,
-  ): Status;
+  ): boolean;
   createEncoding(id: number, length: number): number;
   destroyEncoding(handle: number): void;
-  scoreScale(handle: number, headDim: number): number;
   embedWidth(handle: number): number;
   /** `from` is copied to `x` once nothing can fail any more; 0 starts from zeros. */
   embed(
@@ -108,7 +108,7 @@ export interface RawModule {
     axes: number,
     role: number,
     length: number,
-    inverse: number,
+    inverse: boolean,
   ): Status;
   planPairs(handle: number): number;
   plan(handle: number, length: number, out: number): Status;

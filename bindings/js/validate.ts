@@ -207,13 +207,12 @@ export function options<Name extends string>(
 
 export function unknownOption(where: string, name: string, known: readonly string[]) {
   const like = nearest(name, known);
-  const advice = like === undefined ? undefined : `Did you mean ${like}?`;
   return fault('UNKNOWN_OPTION', {
     where,
-    field: name.length > 40 ? `${name.slice(0, 39)}…` : name,
+    field: quote(name).slice(1, -1),
     expected: known.length === 0 ? 'left out: there are no options' : `one of ${known.join(', ')}`,
-    received: text(quote(name)),
-    ...(advice === undefined ? {} : { advice }),
+    ...(like === undefined ? {} : { advice: `Did you mean ${like}?` }),
+    more: { known, ...(like === undefined ? {} : { nearest: like }) },
   });
 }
 

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Every family of reference cases by the prefix of its files: what tests it, or why nothing does yet.
+ * The longest prefix that fits counts. A case that fits none fails the suite.
+ */
+
+import { runAttention } from './attention.ts';
+import { runAlibiBias, runAlibiSlopes, runShaw, runT5Bias, runT5Buckets } from './biases.ts';
+import type { GoldenCase } from './cases.ts';
+import { runPositionIds, runSinusoidal } from './embeddings.ts';
+import { runRealLayer } from './model-layers.ts';
+import { runOnnxRotary, runOrtRotary, runRopeApply, runRopeFrequencies } from './rotations.ts';
+
+export type Family = { run: (one: GoldenCase) => void } | { notYet: string };
+
+const notYet = (reason: string): Family => ({ notYet: reason });
+const otherRope = notYet('RoPE scalings beyond linear come later');
+
+export const families: Readonly<Record<string, Family>> = {
+  alibi_bias_: { run: runAlibiBias },
+  alibi_slopes_: { run: runAlibiSlopes },
+  attn_: { run: runAttention },
+  onnx_rotary_: { run: runOnnxRotary },
+  ort_rotary_: { run: runOrtRotary },
+  position_ids_: { run: runPositionIds },
+  real_stories260k_layer: { run: runRealLayer },
+  real_stories260k_logits: notYet('the whole model is run by model.test.ts'),
+  rope_apply_: { run: runRopeApply },
+  rope_freqs_default_: { run: runRopeFrequencies },
+  rope_freqs_linear_: { run: runRopeFrequencies },
+  rope_freqs_partial_: { run: runRopeFrequencies },
+  shaw_: { run: runShaw },
+  sinusoidal_: { run: runSinusoidal },
+  t5_bias_: { run: runT5Bias },
+  t5_bucket_: { run: runT5Buckets },
+
+  rope_freqs_: otherRope,
+  rope_xtransformers_: otherRope,
+  yarnrepo_: otherRope,
+  giraffe_: otherRope,
+  ntk_mixed_: otherRope,
+  xpos_: notYet('xPos comes later'),
+  mrope_: notYet('positions with several axes come later'),
+  rope2d_: notYet('positions with several axes come later'),
+  sinusoidal2d_: notYet('positions with several axes come later'),
+  swin_: notYet('positions with several axes come later'),
+  decomposed_rel_pos_: notYet('positions with several axes come later'),
+  pope_: notYet('polar position embedding comes later'),
+  transformer_xl_: notYet('Transformer-XL comes later'),
+  xlnet_: notYet('Transformer-XL comes later'),
+  deberta_: notYet('DeBERTa comes later'),
+  kerple_: notYet('KERPLE comes later'),
+  fire_: notYet('FIRE comes later'),
+  cope_: notYet('CoPE comes later'),
+  forgetting_bias_: notYet('data-dependent biases come later'),
+  leaky_rerope_: notYet('position remapping comes later'),
+  rerope_: notYet('position remapping comes later'),
+  selfextend_: notYet('position remapping comes later'),
+  onnx_attention_: notYet('the ONNX operators come later'),
+  onnx_flexattention: notYet('the ONNX operators come later'),
+  onnx_linear_: notYet('linear attention comes later'),
+  ort_: notYet('the onnxruntime operators come later'),
+};
+
+export function familyOf(name: string): string | undefined {
+  return Object.keys(families)
+    .filter((prefix) => name.startsWith(prefix))
+    .sort((a, b) => b.length - a.length)[0];
+}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+import type { EncodingOptions, Tensor } from 'posenc';
+import { expect } from 'vitest';
+import { pe } from '../support/instance.ts';
+import { expectClose, sizeOf } from '../support/numbers.ts';
+import { type GoldenArray, type GoldenCase, tensorOf } from './cases.ts';
+
+type Options = EncodingOptions['rope'];
+const count = (n: number) => Array.from({ length: n }, (_, i) => i);
+
+export function runRopeApply({ params, inputs, expected, tolerance }: GoldenCase): void {
+  const [headDim] = (inputs.q as GoldenArray).shape.slice(-1);
+  const rope = pe.encoding('rope', {
+    headDim,
+    rotaryDim: params.rotary_dim ?? headDim,
+    base: params.theta,
+    layout: params.style,
+  });
+  const swapped = params.layout?.startsWith('[batch, seq, heads');
+  for (const name of ['q', 'k']) {
+    if (inputs[name] === undefined) continue;
+    const x = tensorOf(inputs[name]);
+    const turned = swapped
+      ? swapMiddle(rope.rotate(swapMiddle(x), inputs.positions))
+      : rope.rotate(x, inputs.positions);
+    expectClose(turned.data, expected[name].data, tolerance.f32, name);
+  }
+  if (expected.grad_q === undefined) return;
+  // A rotation's transpose is its inverse, so that is how a gradient goes back through it.
+  const gradient = rope.rotate(tensorOf(inputs.grad_out), inputs.positions, { inverse: true });
+  expectClose(gradient.data, expected.grad_q.data, tolerance.f32, 'grad_q');
+}
+
+/** [B, n, H, D] as [B, H, n, D], and the other way round. */
+function swapMiddle({ data, shape }: Tensor): Tensor {
+  const [B, n, H, D] = shape;
+  const out = new Float32Array(data.length);
+  for (const b of count(B))
+    for (const i of count(n))
+      for (const h of count(H)) {
+        const from = ((b * n + i) * H + h) * D;
+        out.set(data.subarray(from, from + D), ((b * H + h) * n + i) * D);
+      }
+  return { data: out, shape: [B, H, n, D] };
+}
+
+export function runRopeFrequencies({ params, inputs, expected, tolerance }: GoldenCase): void {
+  const { config } = params;
+  const headDim = config.head_dim ?? config.hidden_size / config.num_attention_heads;
+  const options: Options = {
+    headDim,
+    rotaryDim: Math.trunc(headDim * (config.partial_rotary_factor ?? 1)),
+    base: config.rope_theta,
+  };
+  const factor = config.rope_scaling?.factor;
+  const make = (precision: 'exact' | 'hf-f32') =>
+    factor === undefined
+      ? pe.encoding('rope', { ...options, precision })
+      : pe.encoding('rope-linear', { ...options, precision, factor });
+  const exact = make('exact');
+  const reference = make('hf-f32');
+  for (const one of expected.by_seq_len) {
+    const plan = exact.plan(one.seq_len ?? undefined);
+    expectClose(plan.inverseFrequencies, one.inv_freq_f64.data, tolerance.f64, 'inv_freq_f64');
+    expect(plan.attentionFactor).toBe(one.attention_factor ?? 1);
+    const single = reference.plan(one.seq_len ?? undefined).inverseFrequencies;
+    expectClose(single, one.inv_freq.data, tolerance.f32, 'inv_freq');
+  }
+  const pairs = expected.cos_f64.shape[1];
+  const [cos, sin] = cosinesAndSines(exact, headDim, pairs, inputs.positions);
+  expectClose(cos, expected.cos_f64.data, { rtol: 0, atol: 1e-6 }, 'cos');
+  expectClose(sin, expected.sin_f64.data, { rtol: 0, atol: 1e-6 }, 'sin');
+  const allowed: number[] = tolerance.cos_sin_f32_atol_per_position;
+  const [cosF32, sinF32] = cosinesAndSines(reference, headDim, pairs, inputs.positions);
+  for (const [t, atol] of allowed.entries()) {
+    const part = <T>(all: { slice(a: number, b: number): T }) =>
+      all.slice(t * pairs, (t + 1) * pairs);
+    expectClose(part(cosF32), part(expected.cos_f64.data as number[]), { rtol: 0, atol }, 'cos');
+    expectClose(part(sinF32), part(expected.sin_f64.data as number[]), { rtol: 0, atol }, 'sin');
+  }
+}
+
+/** Turning [1 … 1 | 0 … 0] leaves the cosines in the first half and the sines in the second. */
+function cosinesAndSines(
+  rope: { rotate(x: Tensor, positions: number[]): Tensor },
+  headDim: number,
+  pairs: number,
+  positions: number[],
+): [Float32Array, Float32Array] {
+  const data = new Float32Array(positions.length * headDim);
+  for (const t of count(positions.length)) data.fill(1, t * headDim, t * headDim + pairs);
+  const turned = rope.rotate({ data, shape: [positions.length, headDim] }, positions).data;
+  const half = (offset: number) =>
+    Float32Array.from({ length: positions.length * pairs }, (_, i) => {
+      const [t, pair] = [Math.floor(i / pairs), i % pairs];
+      return turned[t * headDim + offset + pair];
+    });
+  return [half(0), half(pairs)];
+}
+
+export function runOnnxRotary({ params, inputs, expected, tolerance }: GoldenCase): void {
+  const { interleaved = 0, rotary_embedding_dim: rotaryDim } = params.attributes;
+  const x: GoldenArray = inputs.input;
+  const [B, , n] = x.shape;
+  const ids: number[] = inputs.position_ids?.data ?? count(B * n);
+  const got = rotateByTables(tensorOf(x), inputs, ids, Boolean(interleaved), rotaryDim);
+  expectClose(got.data, expected.output.data, tolerance.f32, 'output');
+}
+
+/** The contributed operator: [B, n, H·D], and a single position id is that of the first token. */
+export function runOrtRotary({ params, inputs, expected, tolerance }: GoldenCase): void {
+  const { interleaved, rotary_embedding_dim: rotaryDim, num_heads: heads } = params.attributes;
+  const [B, n, width] = (inputs.input as GoldenArray).shape;
+  const given: number[] = inputs.position_ids.data;
+  const ids = given.length === 1 ? count(B * n).map((i) => given[0] + (i % n)) : given;
+  const x = swapMiddle(tensorOf(inputs.input, [B, n, heads, width / heads]));
+  const got = rotateByTables(x, inputs, ids, Boolean(interleaved), rotaryDim);
+  expectClose(swapMiddle(got).data, expected.output.data, tolerance.f32, 'output');
+}
+
+/**
+ * The operators bring their own cosines and sines, which need not be those of any frequency: each
+ * pair is turned by its own angle. So every pair of every row is taken from a rotation to the
+ * position at which that pair has the angle wanted, times the length of (cos, sin).
+ */
+function rotateByTables(
+  x: Tensor,
+  tables: GoldenCase['inputs'],
+  ids: number[],
+  interleaved: boolean,
+  rotaryWidth?: number,
+): Tensor {
+  const [B, H, n, D] = x.shape;
+  const rotaryDim = rotaryWidth || D;
+  const pairs = rotaryDim / 2;
+  const layout = interleaved ? 'interleaved' : 'half';
+  const rope = pe.encoding('rope', { headDim: D, rotaryDim, layout, base: 100 });
+  const { inverseFrequencies } = rope.plan();
+  const out = Float32Array.from(x.data);
+  for (const row of count(B * n)) {
+    const [b, t] = [Math.floor(row / n), row % n];
+    for (const i of count(pairs)) {
+      const [cos, sin] = [tables.cos_cache as GoldenArray, tables.sin_cache as GoldenArray].map(
+        (c) => c.data[ids[row] * pairs + i],
+      );
+      const position = Math.atan2(sin, cos) / inverseFrequencies[i];
+      const turned = rope.rotate(
+        x,
+        count(n).map(() => position),
+      ).data;
+      const channels = interleaved ? [2 * i, 2 * i + 1] : [i, i + pairs];
+      for (const h of count(H))
+        for (const c of channels) {
+          const at = ((b * H + h) * n + t) * D + c;
+          out[at] = turned[at] * Math.hypot(cos, sin);
+        }
+    }
+  }
+  expect(out.length).toBe(sizeOf(x.shape));
+  return { data: out, shape: x.shape };
+}

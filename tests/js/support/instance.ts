@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The shared instance, and the answer it must always give. */
+
+import { type EncodingId, load, type Posenc } from 'posenc';
+import { expect } from 'vitest';
+
+export const pe = await load();
+
+export const inNode = typeof process === 'object' && process.versions?.node !== undefined;
+
+/** An encoding by an id that is only known when the test runs. */
+export function anyEncoding(from: Posenc, id: string, options: object = {}) {
+  const create = from.encoding as unknown as (id: EncodingId, options: object) => AnyEncoding;
+  return create.call(from, id as EncodingId, options);
+}
+
+import type { EmbedMethods, Encoding, RotateMethods, ScoreMethods } from 'posenc';
+
+export type AnyEncoding = Encoding & EmbedMethods & RotateMethods & ScoreMethods;
+
+/** RoPE of [1, 2, 3, 4] at position 1, computed by hand in float64 and rounded. */
+export function expectGoldenAnswer(from: Posenc): void {
+  const rope = from.encoding('rope', { headDim: 4 });
+  const { data } = rope.rotate({ data: Float32Array.of(1, 2, 3, 4), shape: [1, 4] }, [1]);
+  rope.dispose();
+  expect([...data].map((x) => x.toFixed(5))).toEqual(['-1.98411', '1.95990', '2.46238', '4.01980']);
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The suites. What tests import as 'posenc' is dist/, the files that are published: the entry for Node
+// in Node, the one for browsers in Chromium.
+
+import { playwright } from '@vitest/browser-playwright';
+import { defineConfig } from 'vitest/config';
+
+const dist = (file: string) => new URL(`dist/${file}`, import.meta.url).pathname;
+const posenc = (entry: string) => ({
+  alias: [
+    { find: /^posenc$/, replacement: dist(entry) },
+    { find: /^posenc\/(inline|module)$/, replacement: dist('$1.js') },
+  ],
+});
+
+const chromium = {
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  args: [
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+  ],
+};
+
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        resolve: posenc('index.node.js'),
+        test: {
+          name: 'node',
+          include: ['tests/js/**/*.test.ts'],
+          pool: 'forks',
+          execArgv: ['--expose-gc'],
+          testTimeout: 60_000,
+        },
+      },
+      {
+        resolve: posenc('index.js'),
+        test: {
+          name: 'browser',
+          include: ['tests/js/**/*.test.ts'],
+          testTimeout: 60_000,
+          browser: {
+            enabled: true,
+            headless: true,
+            screenshotFailures: false,
+            provider: playwright({ launchOptions: chromium }),
+            instances: [{ browser: 'chromium' }],
+          },
+        },
+      },
+      {
+        test: {
+          name: 'page',
+          include: ['tests/browser/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      { test: { name: 'structure', include: ['tests/structure.test.ts'] } },
+      {
+        test: {
+          name: 'consumer',
+          include: ['tests/consumer/**/*.test.ts'],
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
+        },
+      },
+    ],
+  },
+});
