@@ -70,6 +70,7 @@ async function main(): Promise<void> {
     const engine = await start();
     fillBar(store);
     new OrderLab(engine, store);
+    performance.mark('first answer');
     new AtlasLab(engine, store);
     byId('build-info').textContent = `posenc ${engine.info.version}, ${engine.info.build} build.`;
   } catch (error) {

@@ -228,7 +228,10 @@ export class AtlasLab {
     });
     this.#legend.show(picture.cellName, range, colours);
     this.#table.show(numbersOf(info, picture));
-    this.#definitions.replaceChildren(...picture.definitions.map((text) => h('p', {}, text)));
+    this.#definitions.replaceChildren(
+      ...picture.definitions.map((text) => h('p', {}, text)),
+      h('p', {}, 'Point at a figure, or Tab to it and use the arrow keys.'),
+    );
     setText(this.#notice, atlasNotice(info, picture));
     this.#point(false);
   }
@@ -262,11 +265,7 @@ export class AtlasLab {
         `${curve?.name ?? ''} `,
         h('b', { class: 'number', 'data-role': 'curve' }, value),
       ),
-      h(
-        'span',
-        { class: 'pin' },
-        pinned ? 'pinned' : active ? '' : 'Point at a figure, or Tab to it and use the arrow keys.',
-      ),
+      h('span', { class: 'pin' }, pinned ? 'pinned' : ''),
     );
     if (active && speak) announce(`${place}: ${picture.cellName} ${cell}, ${curve?.name} ${value}`);
   }

@@ -31,6 +31,7 @@ export abstract class Control {
     text: ControlText,
     group: boolean,
     onReset: () => void,
+    resettable = true,
   ) {
     this.id = freshId(name);
     this.#doc = h('p', { class: 'control-doc', id: `${this.id}-doc` }, text.doc);
@@ -57,7 +58,7 @@ export abstract class Control {
         'data-field': name,
         ...(group ? { role: 'radiogroup', 'aria-labelledby': `${this.id}-name` } : {}),
       },
-      box('control-head', label, this.#mark, this.#reset),
+      box('control-head', label, ...(resettable ? [this.#mark, this.#reset] : [])),
     );
   }
   protected finish(...inputs: HTMLElement[]): void {
@@ -183,7 +184,7 @@ export class ChoiceControl extends Control {
     change: Change<string>,
     resettable = true,
   ) {
-    super(name, text, true, () => change(undefined, true));
+    super(name, text, true, () => change(undefined, true), resettable);
     const row = box('segments');
     for (const [value, label] of choices) {
       const input = h('input', {
@@ -197,7 +198,6 @@ export class ChoiceControl extends Control {
       this.#inputs.set(value, input);
       row.append(input, h('label', { for: input.id }, label));
     }
-    if (!resettable) this.root.classList.add('plain');
     this.finish(row);
   }
   show(value: string, isDefault: boolean): void {
@@ -214,7 +214,7 @@ export class SwitchControl extends Control {
   readonly #input: HTMLInputElement;
 
   constructor(name: string, text: ControlText, change: Change<boolean>, resettable = true) {
-    super(name, text, false, () => change(undefined, true));
+    super(name, text, false, () => change(undefined, true), resettable);
     this.#input = h('input', {
       type: 'checkbox',
       id: this.id,
@@ -222,7 +222,6 @@ export class SwitchControl extends Control {
       change: () => change(this.#input.checked, true),
     });
     this.root.classList.add('switch');
-    if (!resettable) this.root.classList.add('plain');
     this.root.querySelector('.control-head')?.prepend(this.#input);
     this.finish();
   }

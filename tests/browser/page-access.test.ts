@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who can use the page: screen readers, keyboards, narrow screens, dark rooms, old browsers.
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { contrast, diverging, sequential } from '../../web/src/model/colour.ts';
+import { PageDriver, screenshots, settled } from './page-driver.ts';
+
+let driver: PageDriver;
+beforeAll(async () => {
+  driver = await PageDriver.start('access');
+});
+afterAll(() => driver?.stop());
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const busy = '#v1&order=4.1.2.3.0&mask=causal';
+
+describe('the page for everybody', () => {
+  const schemes = ['light', 'dark'] as const;
+  const widths = [1440, 360, 320] as const;
+  it.each(schemes.flatMap((colorScheme) => widths.map((width) => ({ colorScheme, width }))))(
+    'has no accessibility violation and no sideways scrolling, $colorScheme at $width pixels',
+    async ({ colorScheme, width }) => {
+      const { page, complaints, close } = await driver.open(busy, {
+        colorScheme,
+        viewport: { width, height: 800 },
+      });
+      await page.locator('#atlas button[aria-controls="atlas-numbers"]').click();
+      await settled(page);
+      await page.evaluate(axe);
+      const violations = await page.evaluate(async () => {
+        const { violations } = await (
+          globalThis as unknown as {
+            axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+          }
+        ).axe.run();
+        return violations.map(
+          ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`,
+        );
+      });
+      expect(violations).toEqual([]);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(
+        true,
+      );
+      await page.locator('#atlas button[aria-controls="atlas-numbers"]').click();
+      await settled(page);
+      await page.evaluate(() => scrollTo(0, 0));
+      await page.screenshot({
+        path: `${screenshots}/page-${colorScheme}-${width}.png`,
+        fullPage: true,
+      });
+      expect(complaints).toEqual([]);
+      await close();
+    },
+  );
+
+  it('survives forced colours and reduced motion', async () => {
+    const { page, complaints, close } = await driver.open(busy, {
+      forcedColors: 'active',
+      reducedMotion: 'reduce',
+    });
+    await settled(page);
+    await page.screenshot({ path: `${screenshots}/page-forced-colors.png`, fullPage: true });
+    expect(complaints).toEqual([]);
+    await close();
+  });
+
+  it('reaches every control once by Tab, with the focus always visible', async () => {
+    const { page, close } = await driver.open();
+    const seen: string[] = [];
+    for (let i = 0; i < 120; i += 1) {
+      await page.keyboard.press('Tab');
+      const at = await page.evaluate(() => {
+        const element = document.activeElement as HTMLElement;
+        if (element === document.body) return undefined;
+        const order = [...document.querySelectorAll('*')].indexOf(element);
+        const ringed = element.matches('.segments input, .gallery input')
+          ? (element.nextElementSibling as HTMLElement).matches('label')
+            ? element.nextElementSibling
+            : element
+          : element;
+        return {
+          key: `${order} ${element.tagName} ${element.getAttribute('aria-label') ?? element.id}`,
+          outline: getComputedStyle(ringed as Element).outlineStyle,
+        };
+      });
+      if (!at) break;
+      expect(at.outline, at.key).not.toBe('none');
+      seen.push(at.key);
+    }
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(seen.length).toBeGreaterThan(30);
+    expect(seen.length).toBeLessThan(80);
+    await close();
+  });
+
+  it('has targets of at least 24 pixels', async () => {
+    const { page, close } = await driver.open('', { viewport: { width: 360, height: 800 } });
+    const small = await page
+      .locator('button, select, input:not([type="radio"]), .segments label, .gallery label, .word')
+      .evaluateAll((all) =>
+        all
+          .filter((one) => {
+            const { width, height } = one.getBoundingClientRect();
+            return width > 0 && (width < 24 || height < 24);
+          })
+          .map((one) => one.outerHTML.slice(0, 120)),
+      );
+    expect(small).toEqual([]);
+    await close();
+  });
+
+  it('follows the theme switch and remembers it', async () => {
+    const { page, close } = await driver.open('', { colorScheme: 'light' });
+    const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await background();
+    await page.locator('#theme').click();
+    await page.locator('#theme').click();
+    expect(await page.locator('#theme').getAttribute('aria-label')).toBe('Theme: dark');
+    expect(await background()).not.toBe(light);
+    await page.reload();
+    await page.waitForSelector('html[data-ready]');
+    expect(await background()).not.toBe(light);
+    await close();
+  });
+
+  it.each([
+    ['WebAssembly', () => Reflect.deleteProperty(globalThis, 'WebAssembly')],
+    ['WebAssembly SIMD', () => Reflect.set(WebAssembly, 'validate', () => false)],
+  ] as [string, () => void][])('still reads without %s, and names it', async (feature, remove) => {
+    const { page, close } = await driver.open('', {}, remove);
+    await page.waitForSelector('#notice:not([hidden])');
+    expect(await page.locator('#notice').textContent()).toContain(`lacks ${feature},`);
+    expect(await page.locator('#order-title').isVisible()).toBe(true);
+    expect(await page.locator('#atlas .aside').isVisible()).toBe(true);
+    await close();
+  });
+
+  it('loads few files, small ones', async () => {
+    const { requests, close } = await driver.open();
+    expect(requests.length).toBeLessThanOrEqual(8);
+    await close();
+  });
+});
+
+describe('colours', () => {
+  const css = readFileSync(new URL('../../web/styles/tokens.css', import.meta.url), 'utf8');
+  const rgb = (hex: string): number[] =>
+    [1, 3, 5].map((at) => Number.parseInt(hex.slice(at, at + 2), 16));
+  const tokens = new Map(
+    [...css.matchAll(/--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)/g)].map(
+      ([, name, light, dark]) => [
+        name as string,
+        [rgb(light as string), rgb(dark as string)] as const,
+      ],
+    ),
+  );
+  const pairs = [
+    ...['ink', 'soft', 'accent', 'alarm'].flatMap((text) =>
+      ['paper', 'raised', 'sunken', 'wash'].map((surface) => [text, surface, 4.5] as const),
+    ),
+    ['on-accent', 'accent', 4.5] as const,
+    ...['paper', 'raised', 'sunken'].map((surface) => ['edge', surface, 3] as const),
+  ];
+  it.each(pairs)('%s on %s has contrast %d', (text, surface, least) => {
+    for (const scheme of [0, 1] as const)
+      expect(
+        contrast(tokens.get(text)?.[scheme] ?? [], tokens.get(surface)?.[scheme] ?? []),
+      ).toBeGreaterThanOrEqual(least);
+  });
+
+  it.each([false, true])('tables run evenly from end to end, dark: %s', (dark) => {
+    const lightness = (word: number): number => {
+      const linear = [word & 255, (word >> 8) & 255, (word >> 16) & 255].map(
+        (channel) => (channel / 255) ** 2.2,
+      ) as [number, number, number];
+      return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+    };
+    const order = dark ? 1 : -1;
+    const steps = [...sequential(dark)].map(lightness);
+    for (let i = 4; i < 256; i += 4)
+      expect(order * ((steps[i] as number) - (steps[i - 4] as number))).toBeGreaterThan(0);
+    const both = [...diverging(dark)].map(lightness);
+    for (let i = 132; i < 252; i += 4)
+      expect(order * ((both[i + 4] as number) - (both[i] as number))).toBeGreaterThan(0);
+    for (let i = 124; i > 4; i -= 4)
+      expect(order * ((both[i - 4] as number) - (both[i] as number))).toBeGreaterThan(0);
+  });
+});

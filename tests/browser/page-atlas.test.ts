@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+import { readFileSync } from 'node:fs';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { encodings } from '../../dist/index.node.js';
+import { numberAt, PageDriver, settled } from './page-driver.ts';
+
+let driver: PageDriver;
+beforeAll(async () => {
+  driver = await PageDriver.start('atlas');
+});
+afterAll(() => driver?.stop());
+
+interface Golden {
+  expected: Record<string, { shape: number[]; data: number[] }>;
+  tolerance: { f32: { rtol: number; atol: number } };
+}
+const golden = (name: string): Golden =>
+  JSON.parse(readFileSync(new URL(`../golden/${name}.json`, import.meta.url), 'utf8')) as Golden;
+
+/** Every number of the table on screen, by its two headings. */
+async function table(page: Page): Promise<Map<string, number>> {
+  const found = new Map<string, number>();
+  await page.locator('#atlas .button-row button[aria-controls="atlas-numbers"]').click();
+  const { head, rows } = await page.locator('#atlas-numbers table').evaluate((element) => ({
+    head: [...element.querySelectorAll('thead th')].map((cell) => cell.textContent ?? ''),
+    rows: [...element.querySelectorAll('tbody tr')].map((row) =>
+      [...row.children].map((cell) => cell.textContent ?? ''),
+    ),
+  }));
+  for (const row of rows)
+    for (let i = 1; i < row.length; i += 1) found.set(`${row[0]}|${head[i]}`, Number(row[i]));
+  return found;
+}
+const close = (got: number, want: number, { f32 }: Golden['tolerance']): boolean =>
+  Math.abs(got - want) <= f32.atol + f32.rtol * Math.abs(want);
+
+describe('Lab 1', () => {
+  it.each(encodings.map((info) => info.id))('draws %s with finite numbers', async (id) => {
+    const { page, complaints, close: end } = await driver.open(`#v1&lab=atlas&enc=${id}`);
+    await settled(page);
+    expect(await page.locator('#atlas .figure-error').isHidden()).toBe(true);
+    const painted = await page.locator('#atlas-map canvas').evaluate((canvas) => {
+      const { width, height } = canvas as HTMLCanvasElement;
+      const data = (canvas as HTMLCanvasElement)
+        .getContext('2d')
+        ?.getImageData(0, 0, width, height).data;
+      return {
+        cells: width * height,
+        colours: new Set(new Uint32Array(data?.buffer ?? new ArrayBuffer(0))).size,
+      };
+    });
+    expect(painted.cells).toBeGreaterThan(100);
+    if (id !== 'none') expect(painted.colours).toBeGreaterThan(4);
+    const paths = await page
+      .locator('#atlas-curve path.line')
+      .evaluateAll((all) => all.map((path) => path.getAttribute('d') ?? ''));
+    expect(paths.length).toBeGreaterThan(0);
+    expect(paths.join()).not.toMatch(/NaN|Infinity|undefined/);
+    const numbers = [...(await table(page)).values()];
+    expect(numbers.length).toBeGreaterThan(10);
+    expect(numbers.every(Number.isFinite)).toBe(true);
+    expect(await page.locator('#atlas .measured').textContent()).toMatch(
+      /changed: largest change of a weight/,
+    );
+    expect((await page.locator('#atlas-curve').getAttribute('aria-label'))?.length).toBeGreaterThan(
+      30,
+    );
+    expect(await page.locator(`#gallery-${id}`).isChecked()).toBe(true);
+    expect(complaints).toEqual([]);
+    await end();
+  });
+
+  it('draws a control for every option of every encoding', async () => {
+    const { page, close: end } = await driver.open('#v1&lab=atlas');
+    for (const info of encodings) {
+      await page.selectOption('#encoding', info.id);
+      await settled(page);
+      const shown = await page
+        .locator('#atlas .controls [data-field]')
+        .evaluateAll((all) => all.map((one) => (one as HTMLElement).dataset.field));
+      for (const field of info.fields)
+        expect(shown, `${info.id}.${field.name}`).toContain(field.name);
+    }
+    await end();
+  });
+
+  it('agrees with the reference values of a table, in the table and under the cursor', async () => {
+    const { expected, tolerance } = golden('sinusoidal_n8_d16');
+    const want = expected.vaswani_interleaved as { data: number[] };
+    const { page, close: end } = await driver.open('#v1&lab=atlas&enc=sinusoidal&len=8&p.dim=16');
+    const map = page.locator('#atlas-map');
+    await map.focus();
+    for (let i = 0; i < 3; i += 1) await page.keyboard.press('ArrowRight');
+    for (let i = 0; i < 5; i += 1) await page.keyboard.press('ArrowDown');
+    await settled(page);
+    expect(
+      close(await numberAt(page, '[data-role="cell"]'), want.data[3 * 16 + 5] as number, tolerance),
+    ).toBe(true);
+    const shown = await table(page);
+    let compared = 0;
+    for (let position = 0; position < 8; position += 1)
+      for (let dimension = 0; dimension < 16; dimension += 1) {
+        const got = shown.get(`${position}|dimension ${dimension}`);
+        if (got === undefined) continue;
+        compared += 1;
+        expect(
+          close(got, want.data[position * 16 + dimension] as number, tolerance),
+          `${position}, ${dimension}`,
+        ).toBe(true);
+      }
+    expect(compared).toBeGreaterThanOrEqual(40);
+    await end();
+  });
+
+  it('agrees with the reference values of a bias', async () => {
+    const { expected, tolerance } = golden('alibi_bias_h4_s6');
+    const want = expected.full_symmetric as { data: number[] };
+    const { page, close: end } = await driver.open(
+      '#v1&lab=atlas&enc=alibi&len=6&p.heads=4&p.form=symmetric',
+    );
+    const shown = await table(page);
+    for (let head = 0; head < 4; head += 1)
+      for (let distance = -5; distance <= 5; distance += 1) {
+        const [query, key] = distance >= 0 ? [5, 5 - distance] : [5 + distance, 5];
+        const got = shown.get(`${distance}|head ${head}`) as number;
+        expect(
+          close(got, want.data[(head * 6 + query) * 6 + key] as number, tolerance),
+          `${head}, ${distance}`,
+        ).toBe(true);
+      }
+    await end();
+  });
+
+  it('links map and curve by one cursor, pins it with Enter and lets go with Escape', async () => {
+    const { page, close: end } = await driver.open('#v1&lab=atlas');
+    await page.locator('#atlas-map').focus();
+    await page.keyboard.press('Shift+ArrowRight');
+    await settled(page);
+    expect(await page.locator('#atlas .readout').textContent()).toContain('position 10, pair 0');
+    expect(await page.locator('#atlas-map').getAttribute('role')).toBe('application');
+    expect(await page.locator('#atlas-curve .dot').count()).toBe(1);
+    expect(await numberAt(page, '[data-role="cell"]')).toBeCloseTo(Math.cos(10), 6);
+    await page.keyboard.press('Enter');
+    await settled(page);
+    expect(await page.locator('#atlas .pin').textContent()).toBe('pinned');
+    await page.keyboard.press('End');
+    await settled(page);
+    expect(await page.locator('#atlas .readout').textContent()).toContain('position 127');
+    await page.keyboard.press('Escape');
+    await settled(page);
+    expect(await page.locator('#atlas-map').getAttribute('role')).toBe('img');
+    expect(await page.locator('#atlas-curve .dot').count()).toBe(0);
+    await end();
+  });
+
+  it('shows the library’s error at the field it concerns, and recovers', async () => {
+    const { page, complaints, close: end } = await driver.open('#v1&lab=atlas&enc=rope');
+    const field = page.locator('[data-field="rotaryDim"]');
+    await field.locator('input.exact').fill('7');
+    await settled(page);
+    const error = field.locator('.control-error');
+    expect(await error.textContent()).toMatch(/rotaryDim.*got 7/);
+    expect(await field.locator('input.exact').getAttribute('aria-invalid')).toBe('true');
+    expect(await field.locator('input.exact').getAttribute('aria-describedby')).toContain(
+      await error.getAttribute('id'),
+    );
+    await field.getByRole('button', { name: /Reset/ }).click();
+    await settled(page);
+    expect(await error.isHidden()).toBe(true);
+    expect(complaints).toEqual([]);
+    await end();
+  });
+
+  it('says where a learned table ends', async () => {
+    const { page, close: end } = await driver.open('#v1&lab=atlas&enc=learned&len=600');
+    await settled(page);
+    expect(await page.locator('#atlas .figure-error').textContent()).toMatch(/511|512/);
+    await page.locator('[data-field="pastEnd"]').getByText('clamp').click();
+    await settled(page);
+    expect(await page.locator('#atlas .figure-error').isHidden()).toBe(true);
+    await end();
+  });
+
+  it('exports the numbers as CSV and the map as PNG', async () => {
+    const { page, close: end } = await driver.open('#v1&lab=atlas&enc=alibi&len=4');
+    const save = async (name: string) => {
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name, exact: true }).click(),
+      ]);
+      return readFileSync(await download.path());
+    };
+    const csv = (await save('CSV')).toString();
+    expect(csv.split('\n').filter((line) => !line.startsWith('#'))).toHaveLength(1 + 7 + 1);
+    expect(csv).toContain('\n3,-1.5,');
+    expect((await save('PNG')).subarray(1, 4).toString()).toBe('PNG');
+    await end();
+  });
+
+  it('draws eight thousand positions, windowed', async () => {
+    const {
+      page,
+      complaints,
+      close: end,
+    } = await driver.open('#v1&lab=atlas&enc=sinusoidal&len=8192&p.dim=128');
+    await settled(page);
+    expect(await page.locator('#atlas .figure-error').isHidden()).toBe(true);
+    const points = await page.locator('#atlas-curve path.line').first().getAttribute('d');
+    expect(points?.split('L').length).toBeLessThanOrEqual(2000);
+    await page.locator('#atlas-map').focus();
+    await page.keyboard.press('End');
+    for (let i = 0; i < 4; i += 1) await page.keyboard.press('+');
+    await settled(page);
+    expect(await page.locator('#atlas-map .overview-part').count()).toBe(1);
+    expect(await page.locator('#atlas .readout').textContent()).toContain('position 8191');
+    expect(complaints).toEqual([]);
+    await end();
+  });
+});

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { encodings } from '../../dist/index.node.js';
+import { decimated } from '../../web/src/draw/curve.ts';
+import { scientific, ticks } from '../../web/src/draw/scale.ts';
+import { atlasNotice, orderNotice, wordCount } from '../../web/src/labs/notices.ts';
+import { readAddress, writeAddress } from '../../web/src/model/address.ts';
+import type { EncodingInfo } from '../../web/src/model/manifest.ts';
+import { uniform } from '../../web/src/model/random.ts';
+import { initialState, type State } from '../../web/src/model/state.ts';
+import { change, PageDriver, settled } from './page-driver.ts';
+
+const manifest = encodings as unknown as readonly EncodingInfo[];
+
+const states: fc.Arbitrary<State> = fc.constantFrom(...manifest).chain((info) => {
+  const fields = fc.record(
+    Object.fromEntries(
+      info.fields
+        .filter((field) => field.type === 'number' || field.type === 'choice')
+        .map((field) => [
+          field.name,
+          field.type === 'choice'
+            ? fc.constantFrom(...(field.choices ?? [])).filter((choice) => choice !== field.default)
+            : fc
+                .double({ min: 0.5, max: 99, noNaN: true })
+                .filter((value) => value !== field.default && value !== field.example),
+        ]),
+    ),
+    { requiredKeys: [] },
+  );
+  const words = fc.array(
+    fc
+      .string({ unit: 'grapheme', minLength: 1, maxLength: 12 })
+      .filter((word) => !/\s/u.test(word)),
+    { minLength: 1, maxLength: 64 },
+  );
+  return fc
+    .record({
+      fields,
+      words,
+      seed: fc.integer(),
+      lab: fc.constantFrom('order', 'atlas'),
+      flags: fc.array(fc.boolean(), { minLength: 4, maxLength: 4 }),
+      length: fc.integer({ min: 2, max: 8192 }),
+      head: fc.integer({ min: -1, max: 3 }),
+    })
+    .map(({ fields, words, seed, lab, flags, length, head }) => {
+      const next = uniform(seed);
+      const order = words
+        .map((_, i) => [next(), i] as const)
+        .sort((a, b) => a[0] - b[0])
+        .map(([, i]) => i);
+      const moved = order.some((word, place) => word !== place);
+      return {
+        ...initialState(manifest),
+        lab: lab as State['lab'],
+        encoding: info.id,
+        placed: flags[0] === true,
+        causal: flags[1] === true,
+        canonical: flags[2] === true,
+        logarithmic: flags[3] === true,
+        text: words.join(' '),
+        order: moved ? order : [],
+        token: Math.abs(seed) % words.length,
+        head,
+        length,
+        settings: { fields: fields as State['settings']['fields'], sizes: {}, included: [] },
+        unknown: [['later', 'a=b&c']],
+      };
+    });
+});
+
+describe('the address', () => {
+  it('brings back any state exactly', () => {
+    fc.assert(
+      fc.property(states, (state) => {
+        const { state: back, problems } = readAddress(writeAddress(state, manifest), manifest);
+        expect(problems).toEqual([]);
+        expect(back).toEqual(state);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('never fails on garbage, and says what it could not use', () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        const { state } = readAddress(`#v1&${text}`, manifest);
+        expect(manifest.some((info) => info.id === state.encoding)).toBe(true);
+      }),
+      { numRuns: 500 },
+    );
+    const { state, problems } = readAddress(
+      '#v1&enc=nonsense&len=1&order=0.0&mask=maybe&p.base=abc',
+      manifest,
+    );
+    expect(problems).toHaveLength(4);
+    expect(state).toEqual({ ...initialState(manifest), unknown: [['p.base', 'abc']] });
+  });
+
+  it('stays short and readable', () => {
+    expect(writeAddress(initialState(manifest), manifest)).toBe('#v1');
+    expect(
+      writeAddress(
+        { ...initialState(manifest), text: 'a cat sat', order: [2, 1, 0], causal: true },
+        manifest,
+      ),
+    ).toBe('#v1&mask=causal&text=a+cat+sat&order=2.1.0');
+  });
+});
+
+describe('what to notice', () => {
+  it('never takes more than forty words', () => {
+    const flag = [true, false];
+    for (const moved of flag)
+      for (const causal of flag)
+        for (const canonical of flag)
+          for (const changed of flag)
+            for (const twins of flag)
+              for (const placed of [undefined, ...manifest.map((info) => info.title)])
+                expect(
+                  wordCount(
+                    orderNotice({ words: 5, moved, placed, causal, canonical, changed, twins }),
+                  ),
+                ).toBeLessThanOrEqual(40);
+    for (const info of manifest)
+      for (const [rowName, perRow] of [
+        ['pair', false],
+        ['dimension', false],
+        ['head', true],
+        ['probe', false],
+      ] as const) {
+        const picture = {
+          columns: 9,
+          rows: 1,
+          first: -4,
+          cells: new Float32Array(9),
+          columnName: 'distance',
+          rowName,
+          cellName: '',
+          curves: [{ name: '', values: new Float64Array(9) }],
+          perRow,
+          curveName: '',
+          baseline: 0,
+          definitions: [],
+        } as const;
+        const text = atlasNotice(info, picture);
+        expect(wordCount(text), text).toBeLessThanOrEqual(40);
+      }
+  });
+});
+
+describe('drawing', () => {
+  it('keeps the peaks of a long curve', () => {
+    const values = Float64Array.from({ length: 8192 }, (_, i) =>
+      i === 5000 ? 9 : i === 5001 ? -9 : 0,
+    );
+    const kept = decimated(values, 0, values.length);
+    expect(kept.length).toBeLessThanOrEqual(2000);
+    expect(kept).toContain(5000);
+    expect(kept).toContain(5001);
+  });
+  it('writes numbers as people do', () => {
+    expect(scientific(0)).toBe('0');
+    expect(scientific(5.96e-8)).toBe('5.96\u00a0×\u00a010⁻⁸');
+    expect(scientific(0.416)).toBe('0.416');
+    expect(ticks(0, 127, 5)).toEqual([0, 50, 100]);
+    expect(ticks(3, 3, 5)).toEqual([3]);
+  });
+});
+
+describe('the state in the browser', () => {
+  let driver: PageDriver;
+  beforeAll(async () => {
+    driver = await PageDriver.start('state');
+  });
+  afterAll(() => driver?.stop());
+
+  it('opens a link as it was shared', async () => {
+    const first = await driver.open(
+      '#v1&text=one+two+three&order=2.0.1&mask=causal&enc=alibi&pos=1&later=kept',
+    );
+    const here = await change(first.page);
+    expect(here).toBeGreaterThan(0);
+    const address = new URL(first.page.url()).hash;
+    const second = await driver.open(address);
+    expect(await change(second.page)).toBe(here);
+    await second.page.getByRole('button', { name: 'Swap two' }).click();
+    await settled(second.page);
+    expect(second.page.url()).toContain('later=kept');
+    expect([...first.complaints, ...second.complaints]).toEqual([]);
+    await first.close();
+    await second.close();
+  });
+
+  it('names a value it cannot use and goes on with the default', async () => {
+    const { page, complaints, close } = await driver.open(
+      '#v1&len=99999&enc=sinusoidal&p.dim=oops',
+    );
+    const toasts = await page.locator('.toast').allInnerTexts();
+    expect(toasts.join()).toMatch(/99999.*len/);
+    expect(toasts.join()).toMatch(/oops.*dim/);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+
+  it('steps back through committed changes', async () => {
+    const { page, close } = await driver.open();
+    await page.getByText('Causal', { exact: true }).click();
+    await page.selectOption('#encoding', 'alibi');
+    await settled(page);
+    expect(page.url()).toContain('enc=alibi');
+    await page.goBack();
+    await settled(page);
+    expect(page.url()).not.toContain('enc=alibi');
+    expect(await page.locator('#encoding').inputValue()).not.toBe('alibi');
+    expect(await page.locator('#order input[value="causal"]').isChecked()).toBe(true);
+    await page.goBack();
+    await settled(page);
+    expect(await page.locator('#order input[value="causal"]').isChecked()).toBe(false);
+    await page.goForward();
+    await settled(page);
+    expect(await page.locator('#order input[value="causal"]').isChecked()).toBe(true);
+    await close();
+  });
+
+  it('makes one step of a drag, not one of every pixel', async () => {
+    const { page, close } = await driver.open('#v1&lab=atlas');
+    const slider = page.locator('[data-field="base"] input[type="range"]');
+    await slider.scrollIntoViewIfNeeded();
+    await settled(page);
+    const before = await page.evaluate(() => history.length);
+    const box = (await slider.boundingBox()) as {
+      x: number;
+      y: number;
+      width: number;
+      height: number;
+    };
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await page.mouse.down();
+    for (let i = 1; i <= 20; i += 1)
+      await page.mouse.move(box.x + box.width / 2 + i * 2, box.y + box.height / 2);
+    await page.mouse.up();
+    await settled(page);
+    expect(await page.evaluate(() => history.length)).toBe(before + 1);
+    expect(page.url()).toContain('p.base=');
+    await close();
+  });
+
+  it('resets everything and copies a link', async () => {
+    const { page, close } = await driver.open('#v1&mask=causal&len=500', {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    await page.locator('#share').click();
+    await settled(page);
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(page.url());
+    await page.locator('#reset').click();
+    await settled(page);
+    expect(new URL(page.url()).hash).toBe('#v1');
+    await close();
+  });
+});
