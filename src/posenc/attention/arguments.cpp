@@ -34,7 +34,13 @@ Status check(const AttentionArguments& a) {
   if (a.encodings.size() > AttentionArguments::max_encodings)
     return wrong(Errc::unsupported, "encoding", "at most 8 encodings", static_cast<Index>(a.encodings.size()));
   std::optional<double> wish;
+  Index remaps = 0;
   for (const Encoding* e : a.encodings) {
+    remaps += e->copies() > 1 ? 1 : 0;
+    if (remaps > 1)
+      return wrong(Errc::unsupported, "encoding", "at most one that remaps distances", remaps);
+    if (e->table_heads() > 1 && s.heads != s.kv_heads)
+      return wrong(Errc::unsupported, "k", "of as many heads as q, since each head rotates its own way", s.kv_heads);
     if (Status checked = check_geometry(*e, s); !checked) return checked;
     const auto own = e->score_scale(s.head_dim);
     if (own && wish && *own != *wish && !a.scale)
@@ -48,10 +54,12 @@ Status check(const AttentionArguments& a) {
 }
 
 double effective_scale(const AttentionArguments& a) {
-  if (a.scale) return *a.scale;
+  double factor = 1;
+  for (const Encoding* e : a.encodings) factor *= e->logit_scale();
+  if (a.scale) return *a.scale * factor;
   for (const Encoding* e : a.encodings)
-    if (const auto wish = e->score_scale(a.shape.head_dim)) return *wish;
-  return a.shape.head_dim > 0 ? 1.0 / std::sqrt(static_cast<double>(a.shape.head_dim)) : 1.0;
+    if (const auto wish = e->score_scale(a.shape.head_dim)) return *wish * factor;
+  return a.shape.head_dim > 0 ? factor / std::sqrt(static_cast<double>(a.shape.head_dim)) : factor;
 }
 
 }  // namespace posenc

@@ -4,6 +4,7 @@
 namespace posenc {
 
 Status attention(const AttentionArguments& arguments) {
+  if (Status checked = check(arguments); !checked) return checked;
   return Attend<xsimd::default_arch>(arguments).run();
 }
 

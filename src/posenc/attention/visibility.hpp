@@ -54,6 +54,13 @@ class Visibility {
   }
   bool has_mask() const { return mask_.present(); }
 
+  /// Only the selecting part of the mask, for keys first .. first + n - 1.
+  void hide_masked(Index b, Index h, Index t, Index first, float* scores, Index n) const {
+    if (!has_mask()) return;
+    for (Index j = 0; j < n; ++j)
+      if (!visible(b, h, t, first + j)) scores[j] = -std::numeric_limits<float>::infinity();
+  }
+
  private:
   Index keys_, first_query_;
   bool causal_;

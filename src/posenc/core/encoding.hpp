@@ -3,7 +3,9 @@
 /// defines the member functions of the sites it acts at; `Encoding` holds any of them.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
+#include <cstdint>
 #include <new>
 #include <optional>
 #include <span>
@@ -31,7 +33,9 @@ struct AngleBlock {
   View2<float> out;
   Positions positions;
   Role role = Role::query;
-  double length = 0;        ///< tokens seen in all; dynamic scalings depend on it
+  double length = 0;          ///< tokens seen in all; dynamic scalings depend on it
+  Index copy = 0;             ///< which of the encoding's copies(); 0 for all but distance remaps
+  Index head = 0;             ///< where each head has a table of its own
   double* scratch = nullptr;  ///< room for `pairs` frequencies
 };
 
@@ -44,6 +48,8 @@ struct ScoreTile {
   Index head = 0;        ///< query head
   float scale = 1.0f;    ///< what the scores were multiplied by; content terms on k need it
   float* scratch = nullptr;  ///< room for score_scratch(queries, keys) floats
+  View2<float> carry{};      ///< [queries, carry_width()]: kept from tile to tile of a block of queries
+  bool first = true;         ///< the first tile of the block: carry holds nothing yet
 };
 
 /// value: unnormalised weights of a block and the rows they are summed into. Rescaling the running
@@ -84,8 +90,40 @@ inline constexpr Sites sites_defined{Embeds<E>, Rotates<E>, Scores<E>, AddsValue
 template <class E>
 concept ActsWhereItSays = (E::spec.sites == sites_defined<E>);
 
+/// What most encodings leave as it is. An encoding derives from this and hides what it does itself.
+struct EncodingDefaults {
+  /// Where the encoding is defined; the error names the first position at fault.
+  Status accepts(const Positions&) const { return {}; }
+  // Geometry the tensors must have; 0 where the encoding does not care.
+  Index embed_width() const { return 0; }
+  Index heads() const { return 0; }
+  Index head_dim() const { return 0; }
+  Index value_dim() const { return 0; }
+  /// The softmax scale the encoding was trained with, where it is not 1 / sqrt(head_dim).
+  std::optional<double> score_scale(Index /*head_dim*/) const { return std::nullopt; }
+  /// Multiplies the softmax scale in force (DeepSeek's squared mscale).
+  double logit_scale() const { return 1; }
+  /// Multiplies the query at a position (log-n scaling).
+  double query_scale(double /*position*/) const { return 1; }
+  /// Floats of scratch for score() on a tile, and floats per query row kept between tiles.
+  Index score_scratch(Index /*rows*/, Index /*cols*/) const { return 0; }
+  Index carry_width() const { return 0; }
+  /// Distance remaps rotate queries and keys in several copies and choose one per pair of positions.
+  /// The copy chosen never falls as the query moves on, and never rises as the key does: so a tile
+  /// whose extreme pairs agree is of one copy. Copy c of the queries meets key copy
+  /// min(c, key_copies - 1).
+  Index copies() const { return 1; }
+  Index key_copies() const { return 1; }
+  void choose(double /*query*/, const Positions& keys, std::uint8_t* copy) const {
+    std::fill_n(copy, keys.count, std::uint8_t{0});
+  }
+  /// Tables of angles: 1 for all heads, or one per query head.
+  Index table_heads() const { return 1; }
+};
+
 template <class E>
-concept PositionalEncoding = ActsWhereItSays<E> && std::movable<E> && requires(typename E::Options o) {
+concept PositionalEncoding = ActsWhereItSays<E> && std::derived_from<E, EncodingDefaults> &&
+                             std::movable<E> && requires(typename E::Options o) {
   { E::make(std::move(o)) } -> std::same_as<Result<E>>;
   std::span<const Field>(E::fields);
 };
@@ -115,15 +153,22 @@ class Encoding {
   /// Whether the encoding is defined at these positions; the error names the first that is not.
   Status accepts(const Positions& positions) const;
 
-  /// Geometry the tensors must have; 0 where the encoding does not care.
+  // As EncodingDefaults describes them.
   Index embed_width() const { return hooks_->embed_width(self_); }
   Index heads() const { return hooks_->heads(self_); }
   Index head_dim() const { return hooks_->head_dim(self_); }
   Index value_dim() const { return hooks_->value_dim(self_); }
-
-  /// The softmax scale the encoding was trained with, where it is not 1 / sqrt(head_dim).
   std::optional<double> score_scale(Index head_dim) const { return hooks_->score_scale(self_, head_dim); }
+  double logit_scale() const { return hooks_->logit_scale(self_); }
+  double query_scale(double position) const { return hooks_->query_scale(self_, position); }
   Index score_scratch(Index rows, Index cols) const { return hooks_->score_scratch(self_, rows, cols); }
+  Index carry_width() const { return hooks_->carry_width(self_); }
+  Index copies() const { return hooks_->copies(self_); }
+  Index key_copies() const { return hooks_->key_copies(self_); }
+  void choose(double query, const Positions& keys, std::uint8_t* copy) const {
+    hooks_->choose(self_, query, keys, copy);
+  }
+  Index table_heads() const { return hooks_->table_heads(self_); }
 
   // Each does nothing where the encoding does not act.
   void embed(const RowBlock& block) const { hooks_->embed(self_, block); }
@@ -143,7 +188,14 @@ class Encoding {
     Index (*head_dim)(const void*);
     Index (*value_dim)(const void*);
     std::optional<double> (*score_scale)(const void*, Index);
+    double (*logit_scale)(const void*);
+    double (*query_scale)(const void*, double);
     Index (*score_scratch)(const void*, Index, Index);
+    Index (*carry_width)(const void*);
+    Index (*copies)(const void*);
+    Index (*key_copies)(const void*);
+    void (*choose)(const void*, double, const Positions&, std::uint8_t*);
+    Index (*table_heads)(const void*);
     void (*embed)(const void*, const RowBlock&);
     Rotation (*rotation)(const void*);
     void (*angles)(const void*, const AngleBlock&);
@@ -168,39 +220,21 @@ const Encoding::Hooks Encoding::hooks_of{
           static_cast<E*>(self)->~E();
           release(self, sizeof(E));
         },
-    .accepts = [](const void* self, const Positions& p) -> Status {
-      if constexpr (requires(const E& e) { { e.accepts(p) } -> std::same_as<Status>; })
-        return static_cast<const E*>(self)->accepts(p);
-      return {};
-    },
-    .embed_width = [](const void* self) -> Index {
-      if constexpr (Embeds<E>) return static_cast<const E*>(self)->embed_width();
-      return 0;
-    },
-    .heads = [](const void* self) -> Index {
-      if constexpr (requires(const E& e) { e.heads(); }) return static_cast<const E*>(self)->heads();
-      return 0;
-    },
-    .head_dim = [](const void* self) -> Index {
-      if constexpr (requires(const E& e) { e.head_dim(); })
-        return static_cast<const E*>(self)->head_dim();
-      return 0;
-    },
-    .value_dim = [](const void* self) -> Index {
-      if constexpr (requires(const E& e) { e.value_dim(); })
-        return static_cast<const E*>(self)->value_dim();
-      return 0;
-    },
-    .score_scale = [](const void* self, Index head_dim) -> std::optional<double> {
-      if constexpr (requires(const E& e) { e.score_scale(head_dim); })
-        return static_cast<const E*>(self)->score_scale(head_dim);
-      return std::nullopt;
-    },
-    .score_scratch = [](const void* self, Index rows, Index cols) -> Index {
-      if constexpr (requires(const E& e) { e.score_scratch(rows, cols); })
-        return static_cast<const E*>(self)->score_scratch(rows, cols);
-      return 0;
-    },
+    .accepts = [](const void* self, const Positions& p) { return static_cast<const E*>(self)->accepts(p); },
+    .embed_width = [](const void* self) { return static_cast<const E*>(self)->embed_width(); },
+    .heads = [](const void* self) { return static_cast<const E*>(self)->heads(); },
+    .head_dim = [](const void* self) { return static_cast<const E*>(self)->head_dim(); },
+    .value_dim = [](const void* self) { return static_cast<const E*>(self)->value_dim(); },
+    .score_scale = [](const void* self, Index head_dim) { return static_cast<const E*>(self)->score_scale(head_dim); },
+    .logit_scale = [](const void* self) { return static_cast<const E*>(self)->logit_scale(); },
+    .query_scale = [](const void* self, double position) { return static_cast<const E*>(self)->query_scale(position); },
+    .score_scratch = [](const void* self, Index rows, Index cols) { return static_cast<const E*>(self)->score_scratch(rows, cols); },
+    .carry_width = [](const void* self) { return static_cast<const E*>(self)->carry_width(); },
+    .copies = [](const void* self) { return static_cast<const E*>(self)->copies(); },
+    .key_copies = [](const void* self) { return static_cast<const E*>(self)->key_copies(); },
+    .choose = [](const void* self, double query, const Positions& keys,
+                 std::uint8_t* copy) { static_cast<const E*>(self)->choose(query, keys, copy); },
+    .table_heads = [](const void* self) { return static_cast<const E*>(self)->table_heads(); },
     .embed =
         [](const void* self, const RowBlock& block) {
           if constexpr (Embeds<E, Arch>) static_cast<const E*>(self)->embed(Arch{}, block);

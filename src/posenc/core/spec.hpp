@@ -46,6 +46,9 @@ struct Spec {
   int axes = 1;               ///< coordinates of a position: 1, or 2 for images, 3 for video
   bool relative = false;      ///< scores depend on differences of positions only
   bool content_free = false;  ///< the score term does not look at q and k, so bias() exists
+  /// The score term is a running sum over keys, from the newest to the oldest: tiles then come in
+  /// that order, and hidden scores are -infinity before the encoding sees them.
+  bool cumulative = false;
   LengthPolicy length_policy = LengthPolicy::fixed;
 };
 
@@ -56,12 +59,12 @@ struct Traits {
   Sites sites;
   PositionKind positions;
   int axes;
-  bool relative, content_free;
+  bool relative, content_free, cumulative;
   LengthPolicy length_policy;
 
   constexpr explicit Traits(const Spec& s)
       : id(s.id), sites(s.sites), positions(s.positions), axes(s.axes), relative(s.relative),
-        content_free(s.content_free), length_policy(s.length_policy) {}
+        content_free(s.content_free), cumulative(s.cumulative), length_policy(s.length_policy) {}
 };
 
 /// One extent of a table: `times * option + plus`, or a free name that the caller's data decides.

@@ -20,7 +20,7 @@ namespace posenc {
 ///         key        +a j           the original fairseq code, BLOOM
 /// Under a causal mask the softmax of all three is the same; without one it is not. Falcon-RW adds
 /// the bias before the 1/sqrt(D) scaling and rounds it to bfloat16: `slopeScale` and `rounding`.
-class Alibi {
+class Alibi : public EncodingDefaults {
  public:
   enum class Form { relative, symmetric, key };
   enum class Rounding { none, bf16 };

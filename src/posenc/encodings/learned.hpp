@@ -15,7 +15,7 @@ namespace posenc {
 /// those reserve their first rows, so the usable length is rows - offset. A position of -1 then
 /// names the padding row, as the reference index computations do. A row past the end is an error;
 /// `pastEnd: 'clamp'` takes the last row instead, and only when asked. Devlin et al., 2018.
-class Learned {
+class Learned : public EncodingDefaults {
  public:
   enum class PastEnd { error, clamp };
   static constexpr std::array<std::string_view, 2> past_end_names{"error", "clamp"};

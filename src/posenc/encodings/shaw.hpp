@@ -17,7 +17,7 @@ namespace posenc {
 ///
 /// Tables are shared by all heads. `queryTable` adds k_j · queryTable[c] / sqrt(D), the second term
 /// of BERT's relative_key_query. Hugging Face indexes by m - j: give its rows in reverse order.
-class Shaw {
+class Shaw : public EncodingDefaults {
  public:
   struct Options {
     int head_dim = 0;

@@ -20,7 +20,7 @@ namespace posenc {
 /// At dim 512 the two rules differ by up to 1.3 within 1024 positions: unrelated vectors. An odd
 /// width ends with a zero (t2t) or with one more sine (paper), as the references do. Angles are
 /// formed in float64 and the results rounded once.
-class Sinusoidal {
+class Sinusoidal : public EncodingDefaults {
  public:
   enum class Rule { paper, t2t };
   enum class Order { interleaved, half };

@@ -17,7 +17,7 @@ namespace posenc {
 /// `bidirectional` (encoders) gives half of the buckets to keys in the future; otherwise (decoders)
 /// every future key falls into bucket 0, where the causal mask hides it. T5's cross-attention has no
 /// bias at all: use no encoding there.
-class T5 {
+class T5 : public EncodingDefaults {
  public:
   struct Options {
     int heads = 0;
@@ -56,11 +56,12 @@ class T5 {
     if (side < 2)
       return Error{.code = Errc::out_of_range, .field = "buckets", .expected = "at least 4 when bidirectional",
                    .received = static_cast<double>(o.buckets), .low = 4, .high = 4096};
-    if (o.max_distance <= side / 2)
+    const Index exact = side / 2;
+    if (o.max_distance <= exact)
       return Error{.code = Errc::out_of_range, .field = "maxDistance",
                    .expected = "greater than the number of exact buckets",
                    .received = static_cast<double>(o.max_distance),
-                   .low = static_cast<double>(side / 2 + 1), .high = 65536};
+                   .low = static_cast<double>(exact + 1), .high = 65536};
     auto starts = t5_bucket_starts(side, o.max_distance);
     if (!starts) return starts.error();
     T5 made(o, side);

@@ -62,7 +62,7 @@ concept FrequencySchedule = std::derived_from<typename S::Options, RotaryOptions
                             };
 
 template <FrequencySchedule S>
-class Rotary {
+class Rotary : public EncodingDefaults {
  public:
   using Options = typename S::Options;
   static constexpr Spec spec = S::spec;

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+/// How query rows are grouped. A block of a long sequence is a run of queries of one head; where the
+/// sequence is short it holds the same queries of several heads of a group, which share their keys.
+#pragma once
+
+#include "posenc/core/view.hpp"
+
+namespace posenc {
+
+/// The rows of a block that belong to one head.
+struct Segment {
+  Index head, first_query, count, first_row;
+};
+
+struct Block {
+  Index batch, first_head, heads, first_query, count;  ///< `count` queries of each head
+
+  constexpr Index rows() const { return heads * count; }
+  constexpr Segment segment(Index i) const { return {first_head + i, first_query, count, i * count}; }
+  constexpr Index head(Index row) const { return first_head + row / count; }
+  constexpr Index query(Index row) const { return first_query + row % count; }
+};
+
+/// Keys first .. first + count - 1; first is a multiple of the tile size.
+struct KeyTile {
+  Index first, count;
+};
+
+}  // namespace posenc

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Keys (rotated) and values of one key head, packed for the register tiles: once for all query heads
+/// of the group and all blocks of queries.
+#pragma once
+
+#include "posenc/attention/products.hpp"
+#include "posenc/attention/rotations.hpp"
+
+namespace posenc {
+
+template <class Arch>
+class Panels {
+ public:
+  static constexpr Index width = panel_width<Arch>;
+
+  explicit Panels(const AttentionArguments& a)
+      : a_(a),
+        padded_keys(round_up(a.shape.keys, width)),
+        padded_value(round_up(a.shape.value_dim, width)),
+        tile_keys(std::clamp(round_up(std::max<Index>(1, a.tiles.keys), width), width,
+                             std::max(width, padded_keys))) {}
+
+ private:
+  const AttentionArguments& a_;
+
+ public:
+  const Index padded_keys;   ///< S rounded up to whole panels
+  const Index padded_value;  ///< the value width rounded up
+  const Index tile_keys;     ///< keys per tile, whole panels
+
+  void carve(Arena& arena, Index key_copies) {
+    copies_ = key_copies;
+    keys_ = arena.take<float>(copies_ * padded_keys, a_.shape.head_dim);
+    values_ = arena.take<float>(padded_keys, padded_value);
+    finite_ = arena.take<bool>(padded_keys / tile_keys + 1);
+    staged_ = arena.take<float>(width, a_.shape.head_dim);
+  }
+
+  void pack(Index b, Index g, const Rotations<Arch>& rotations) {
+    const AttentionShape& s = a_.shape;
+    for (Index copy = 0; copy < copies_; ++copy)
+      for (Index j = 0; j < s.keys; j += width) {
+        const Index n = std::min(width, s.keys - j);
+        View2<const float> rows{a_.k.at(b, g, j), n, s.head_dim, a_.k.row};
+        if (rotations.any()) rows = stage(rows, j, copy, rotations);
+        pack_columns<Arch>(rows.data, rows.stride, n, s.head_dim, keys_ + copy * padded_keys * s.head_dim, j);
+      }
+    for (Index j = 0; j < s.keys; j += tile_keys)
+      finite_[j / tile_keys] = pack_rows<Arch>(a_.v.at(b, g, j), a_.v.row, std::min(tile_keys, s.keys - j),
+                                               s.value_dim, values_, padded_keys, j);
+  }
+
+  /// [D][width]: the keys from j on, j a multiple of width.
+  const float* keys(Index copy, Index j) const { return keys_ + (copy * padded_keys + j) * a_.shape.head_dim; }
+  /// [keys][width]: columns c .. of the values from key j on.
+  const float* values(Index c, Index j) const { return values_ + c * padded_keys + j * width; }
+  bool finite(Index j) const { return finite_[j / tile_keys]; }
+
+ private:
+  View2<float> stage(View2<const float> rows, Index first, Index copy, const Rotations<Arch>& rotations) {
+    const View2<float> staged{staged_, rows.rows, rows.cols, rows.cols};
+    for (Index i = 0; i < rows.rows; ++i) std::copy_n(rows.row(i), rows.cols, staged.row(i));
+    rotations.rotate_keys(staged, first, copy);
+    return staged;
+  }
+
+  Index copies_ = 1;
+  float* keys_ = nullptr;    ///< [copies][padded_keys / width][D][width]
+  float* values_ = nullptr;  ///< [padded_value / width][padded_keys][width]
+  bool* finite_ = nullptr;   ///< per tile: no value is NaN or infinite
+  float* staged_ = nullptr;  ///< [width, D]
+};
+
+}  // namespace posenc
