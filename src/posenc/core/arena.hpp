@@ -18,11 +18,13 @@ class Arena {
   template <class T>
   T* take(Index count, Index width = 1) {
     const std::uint64_t offset = used_;
-    // Extents are below 2^31 on 32-bit targets, so that their product fits; sums saturate.
-    const std::uint64_t bytes =
-        static_cast<std::uint64_t>(count) * static_cast<std::uint64_t>(width) * sizeof(T);
-    const std::uint64_t padded = (bytes + memory_alignment - 1) / memory_alignment * memory_alignment;
-    if (__builtin_add_overflow(used_, padded, &used_)) used_ = UINT64_MAX;
+    // What does not fit saturates, and commit() says so.
+    auto bytes = static_cast<std::uint64_t>(count);
+    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(width), &bytes) ||
+        __builtin_mul_overflow(bytes, sizeof(T), &bytes) ||
+        __builtin_add_overflow(bytes, memory_alignment - 1, &bytes) ||
+        __builtin_add_overflow(used_, bytes / memory_alignment * memory_alignment, &used_))
+      used_ = UINT64_MAX;
     return block_.data() == nullptr ? nullptr : reinterpret_cast<T*>(block_.data() + offset);
   }
 

@@ -37,7 +37,7 @@ struct Positions {
     Positions made{data, count, axes, count, true};
     for (Index a = 0; a < axes && made.consecutive; ++a)
       for (Index i = 1; i < count; ++i)
-        if (data[a * count + i] != data[a * count + i - 1] + 1) {
+        if (data[a * count + i] - data[a * count + i - 1] != 1) {  // near 2^53 a sum would round
           made.consecutive = false;
           break;
         }
