@@ -58,8 +58,8 @@ constexpr std::string_view kind_phrase(OptionKind kind) {
 Index extent(std::span<const OptionRule> rules, const void* options, const Dim& dim) {
   if (dim.option.empty()) return -1;
   const OptionRule* source = find(rules, dim.option);
-  const double value = source->read(options);
-  return static_cast<Index>(value) * dim.times + dim.plus;
+  if (std::isnan(source->read(options))) source = find(rules, source->default_from);
+  return static_cast<Index>(source->read(options)) * dim.times / dim.over + dim.plus;
 }
 
 Status check_shape(std::span<const OptionRule> rules, const void* options, const OptionRule& f,

@@ -51,6 +51,7 @@ struct OptionRule {
   bool above_min = false;  ///< min itself is not allowed
   bool is_required = false;
   int multiple = 1;  ///< integers only
+  std::string_view default_from{};  ///< the option whose value stands in when this one is absent
   std::span<const std::string_view> choices{};
   std::array<Dim, 3> shape{};  ///< of a table; of a list only the first
   int rank = 0;
@@ -64,8 +65,8 @@ struct OptionRule {
 struct Field : OptionRule {
   std::string_view doc{};
   bool is_logarithmic = false;      ///< a slider should move by factors
-  double example_value = 0;         ///< a usable value where there is no default
-  std::string_view default_from{};  ///< the option whose value stands in when this one is absent
+  double example_value = 0;         ///< a usable value where there is no default; of a list, its elements
+  std::span<const double> example_list{};  ///< of a list, where its elements differ
   double deviation = 0.02;  ///< of a table: the scale of a usual random initialisation
 
   constexpr Field required(double example = 0) const {
@@ -77,6 +78,11 @@ struct Field : OptionRule {
   constexpr Field example(double value) const {
     Field f = *this;
     f.example_value = value;
+    return f;
+  }
+  constexpr Field examples(std::span<const double> values) const {
+    Field f = *this;
+    f.example_list = values;
     return f;
   }
   constexpr Field multiple_of(int n) const {

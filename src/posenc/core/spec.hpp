@@ -67,17 +67,20 @@ struct Traits {
         content_free(s.content_free), cumulative(s.cumulative), length_policy(s.length_policy) {}
 };
 
-/// One extent of a table: `times * option + plus`, or a free name that the caller's data decides.
+/// One extent of a table: `times * option / over + plus`, or a free name that the caller's data
+/// decides.
 struct Dim {
   std::string_view option{};  ///< an integer option of the same encoding; empty for a free extent
   int times = 1;
   int plus = 0;
+  int over = 1;
   std::string_view free{};
   int example = 0;  ///< for a free extent: a size to show it with
 
   static constexpr Dim of(std::string_view option, int times = 1, int plus = 0) {
     return {.option = option, .times = times, .plus = plus};
   }
+  static constexpr Dim half_of(std::string_view option) { return {.option = option, .over = 2}; }
   static constexpr Dim any(std::string_view name, int example) {
     return {.free = name, .example = example};
   }

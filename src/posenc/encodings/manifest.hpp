@@ -69,7 +69,10 @@ inline std::string words(std::string_view list) {
 
 inline std::string extent(const Dim& d) {
   if (d.option.empty()) return Object{}.text("free", d.free).number("example", d.example).str();
-  return Object{}.text("option", d.option).number("times", d.times).number("plus", d.plus).str();
+  Object o;
+  o.text("option", d.option).number("times", d.times).number("plus", d.plus);
+  if (d.over != 1) o.number("over", d.over);
+  return o.str();
 }
 
 inline std::string_view type_name(OptionKind kind) {
@@ -90,7 +93,10 @@ inline std::string field(const Field& f, const void* defaults) {
   const double initial = f.read(defaults);
   if (!f.is_required && !std::isnan(initial)) o.raw("default", value(f, initial));
   if (!f.default_from.empty()) o.text("defaultFrom", f.default_from);
-  if (f.is_required) o.raw("example", value(f, f.example_value));
+  if (!f.example_list.empty())
+    o.raw("example", array_of(f.example_list, numeral));
+  else if (f.is_required)
+    o.raw("example", value(f, f.example_value));
   if (std::isfinite(f.min)) o.number("min", f.min);
   if (std::isfinite(f.max)) o.number("max", f.max);
   if (f.above_min) o.flag("exclusiveMin", true);

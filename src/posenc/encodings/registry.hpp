@@ -6,6 +6,7 @@
 #include "posenc/encodings/alibi.hpp"
 #include "posenc/encodings/learned.hpp"
 #include "posenc/encodings/none.hpp"
+#include "posenc/encodings/rotary/rerope.hpp"
 #include "posenc/encodings/rotary/rope.hpp"
 #include "posenc/encodings/rotary/rope_linear.hpp"
 #include "posenc/encodings/shaw.hpp"
@@ -23,6 +24,7 @@ using Encodings = TypeList<  //
     Sinusoidal,              //
     Rope,                    //
     RopeLinear,              //
+    Rerope,                  //
     Alibi,                   //
     T5,                      //
     Shaw>;

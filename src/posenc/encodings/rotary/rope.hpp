@@ -8,7 +8,7 @@ namespace posenc {
 /// Rotary position embedding: pair i of q and k turns by position * base^(-2i/r), so q·k depends on
 /// the distance alone. Su et al., 2021. The exponent's denominator is the rotary width r, not the
 /// head width; channels from r on pass through. Values are never rotated.
-struct RopeSchedule {
+struct RopeSchedule : ScheduleDefaults {
   using Options = RotaryOptions;
   static constexpr Spec spec{
       .id = "rope",

@@ -11,7 +11,7 @@ struct RopeLinearOptions : RotaryOptions {
 
 /// Position interpolation: every frequency divided by `factor`, as if position p were p / factor (a
 /// real division: 7 / 4 is 1.75, not 1). Chen et al., 2023; kaiokendev, 2023.
-struct RopeLinearSchedule {
+struct RopeLinearSchedule : ScheduleDefaults {
   using Options = RopeLinearOptions;
   static constexpr Spec spec{
       .id = "rope-linear",

@@ -3,9 +3,11 @@
 /// schedule into angles. A RoPE scaling is a schedule; there is no second kernel.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <concepts>
+#include <cstdint>
 
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
@@ -52,9 +54,40 @@ Real rotary_frequency(double base, Index rotary_dim, Index pair) {
   return Real(1) / std::pow(static_cast<Real>(base), exponent);
 }
 
-/// A pure function of options, rotary width and length: nothing sticks from an earlier call.
+/// What most schedules leave as it is. A schedule derives from this and hides what it does itself;
+/// it is made anew for each length, so nothing sticks from an earlier call.
+struct ScheduleDefaults {
+  /// What the options require of each other; `rotary_dim` is even and at most headDim.
+  static Status check(const RotaryOptions&, Index /*rotary_dim*/) { return {}; }
+  /// Where the encoding is defined, after the general rule for real positions.
+  static Status accepts(const RotaryOptions&, const Positions&) { return {}; }
+  /// Half layout: channels from a to b of a pair.
+  static Index partner(const RotaryOptions&, Index rotary_dim) { return rotary_dim / 2; }
+  /// Multiplies the softmax scale in force.
+  static double logit_scale(const RotaryOptions&) { return 1; }
+  static double query_scale(const RotaryOptions&, double /*position*/) { return 1; }
+
+  /// Multiplies cosine and sine.
+  double attention_factor() const { return 1; }
+  /// The axis whose coordinate turns a pair.
+  Index axis(Index /*pair*/) const { return 0; }
+  /// The coordinate that stands for a position; remaps change it per role and copy.
+  double coordinate(const AngleBlock&, double position) const { return position; }
+  /// Multiplies the cosine and sine of one pair at one position (xPos).
+  double amplitude(const AngleBlock&, Index /*pair*/, double /*position*/) const { return 1; }
+
+  // Distance remaps; see EncodingDefaults.
+  static constexpr Index copies = 1, key_copies = 1;
+  static void choose(const RotaryOptions&, double, const Positions& keys, std::uint8_t* copy) {
+    std::fill_n(copy, keys.count, std::uint8_t{0});
+  }
+};
+
+/// A function of options, rotary width and length that gives each pair its frequency: all that
+/// tells one RoPE scaling from another.
 template <class S>
-concept FrequencySchedule = std::derived_from<typename S::Options, RotaryOptions> &&
+concept FrequencySchedule = std::derived_from<S, ScheduleDefaults> &&
+                            std::derived_from<typename S::Options, RotaryOptions> &&
                             requires(const S& s, const typename S::Options& o) {
                               { S(o, Index{}, double{}) };
                               { s.template frequency<double>(Index{}) } -> std::same_as<double>;
@@ -78,16 +111,26 @@ class Rotary : public EncodingDefaults {
       return Error{.code = Errc::out_of_range, .field = "rotaryDim", .expected = "at most headDim",
                    .received = static_cast<double>(rotary_dim), .low = 0,
                    .high = static_cast<double>(o.head_dim)};
-    if constexpr (requires { S::check(o, Index{rotary_dim}); })
-      if (Status s = S::check(o, rotary_dim); !s) return s.error();
+    if (Status s = S::check(o, rotary_dim); !s) return s.error();
     return Rotary(std::move(o), rotary_dim);
   }
 
   Index head_dim() const { return o_.head_dim; }
-  Status accepts(const Positions& positions) const { return check_real_positions(positions); }
+  double logit_scale() const { return S::logit_scale(o_); }
+  double query_scale(double position) const { return S::query_scale(o_, position); }
+  Status accepts(const Positions& positions) const {
+    if (Status s = check_real_positions(positions); !s) return s;
+    return S::accepts(o_, positions);
+  }
+
+  Index copies() const { return S::copies; }
+  Index key_copies() const { return S::key_copies; }
+  void choose(double query, const Positions& keys, std::uint8_t* copy) const {
+    S::choose(o_, query, keys, copy);
+  }
 
   Rotation rotation() const {
-    return {.layout = o_.layout, .pairs = rotary_dim_ / 2, .partner = rotary_dim_ / 2};
+    return {.layout = o_.layout, .pairs = rotary_dim_ / 2, .partner = S::partner(o_, rotary_dim_)};
   }
 
   Plan plan(double length, double* frequencies) const {
@@ -97,30 +140,31 @@ class Rotary : public EncodingDefaults {
       frequencies[i] = o_.precision == Precision::exact
                            ? schedule.template frequency<double>(i)
                            : static_cast<double>(schedule.template frequency<float>(i));
-    Plan plan{.inverse_frequencies = {frequencies, static_cast<std::size_t>(r.pairs)},
-              .rotation = r,
-              .length_policy = spec.length_policy};
-    if constexpr (requires { schedule.attention_factor(); })
-      plan.attention_factor = schedule.attention_factor();
-    if constexpr (requires { schedule.logit_scale(); }) plan.logit_scale = schedule.logit_scale();
-    return plan;
+    return {.inverse_frequencies = {frequencies, static_cast<std::size_t>(r.pairs)},
+            .attention_factor = schedule.attention_factor(),
+            .logit_scale = S::logit_scale(o_),
+            .rotation = r,
+            .length_policy = spec.length_policy};
   }
 
   void angles(const AngleBlock& b) const {
+    const S schedule(o_, rotary_dim_, b.length);
     const Plan p = plan(b.length, b.scratch);
-    const auto factor = static_cast<float>(p.attention_factor);
     for (Index t = 0; t < b.positions.count; ++t) {
       float *cosines = b.out.row(t), *sines = cosines + p.rotation.pairs;
       for (Index i = 0; i < p.rotation.pairs; ++i) {
+        const double position = b.positions.axis(schedule.axis(i))[t];
+        const double coordinate = schedule.coordinate(b, position);
+        const double factor = p.attention_factor * schedule.amplitude(b, i, position);
         const double frequency = p.inverse_frequencies[static_cast<std::size_t>(i)];
         if (o_.precision == Precision::exact) {
-          const double angle = b.positions[t] * frequency;
-          cosines[i] = static_cast<float>(p.attention_factor * std::cos(angle));
-          sines[i] = static_cast<float>(p.attention_factor * std::sin(angle));
+          const double angle = coordinate * frequency;
+          cosines[i] = static_cast<float>(factor * std::cos(angle));
+          sines[i] = static_cast<float>(factor * std::sin(angle));
         } else {
-          const float angle = static_cast<float>(b.positions[t]) * static_cast<float>(frequency);
-          cosines[i] = std::cos(angle) * factor;
-          sines[i] = std::sin(angle) * factor;
+          const float angle = static_cast<float>(coordinate) * static_cast<float>(frequency);
+          cosines[i] = std::cos(angle) * static_cast<float>(factor);
+          sines[i] = std::sin(angle) * static_cast<float>(factor);
         }
       }
     }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The base of the encodings that change distances instead of frequencies: two or three rotated
+/// copies of queries and keys, and a rule that picks one for each pair of positions.
+#pragma once
+
+#include "posenc/encodings/rotary/rotary.hpp"
+
+namespace posenc {
+
+/// Copy 0 is plain RoPE; what the others stand for is the encoding's own matter.
+struct RemapDefaults : ScheduleDefaults {
+  static constexpr Index copies = 2, key_copies = 2;
+
+  RemapDefaults(const RotaryOptions& o, Index width) : base(o.base), rotary_dim(width) {}
+  template <class Real>
+  Real frequency(Index pair) const {
+    return rotary_frequency<Real>(base, rotary_dim, pair);
+  }
+
+  double base;
+  Index rotary_dim;
+};
+
+/// Log-n scaling of queries: entropy of the softmax stays level as keys grow in number. Su, 2021.
+inline double logn_scale(double position, double trained_length) {
+  return std::max(1.0, std::log(position + 1) / std::log(trained_length));
+}
+inline Status check_logn(bool logn, const std::optional<int>& trained_length) {
+  if (!logn || trained_length) return {};
+  return Error{.code = Errc::missing_option, .field = "trainedLength", .expected = "given together with logn"};
+}
+
+}  // namespace posenc
