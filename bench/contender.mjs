@@ -109,7 +109,7 @@ function addJob(pe, w, t) {
   return job(t, () => learned.embed(x, { start: 0 }, { out }), out, [learned]);
 }
 
-function copyJob(pe, w, t) {
+function copyJob(_pe, w, t) {
   const tensor = t.owned([w.n]);
   const out = { data: new Float32Array(w.n) };
   const run = () => {

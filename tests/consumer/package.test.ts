@@ -188,4 +188,24 @@ describe('in a page under a strict policy', () => {
     cpSync(join(site, 'node_modules/posenc/dist/inline.js'), join(site, 'inline.js'));
     await expectNumbers(site);
   });
+
+  it.each([
+    [
+      'CSP_BLOCKED',
+      "default-src 'none'; script-src 'self'; connect-src 'self'",
+      /'wasm-unsafe-eval'/,
+    ],
+    ['FETCH_BLOCKED', "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'", /connect-src/],
+  ])('says what a policy forbids: %s', async (code, policy, says) => {
+    const site = fresh('unbundled');
+    const lines = example().output.trim().split('\n').length;
+    const report = `import { load } from './posenc/index.js';
+      await load().catch((error) => console.log(error.kind, error.code, error.message));
+      for (let i = 1; i < ${lines}; ++i) console.log('');\n`;
+    writeFileSync(join(site, 'example.js'), report);
+    cpSync(join(site, 'node_modules/posenc/dist'), join(site, 'posenc'), { recursive: true });
+    const { text } = await show(site, policy);
+    expect(text).toContain(`init ${code} load: `);
+    expect(text).toMatch(says);
+  });
 });

@@ -56,7 +56,10 @@ export function filesOf(folder: string): string[] {
 }
 
 /** What a page of a folder shows when a strict host serves it, and what the browser had to say. */
-export async function show(folder: string): Promise<{ text: string; complaints: string[] }> {
+export async function show(
+  folder: string,
+  policy?: string,
+): Promise<{ text: string; complaints: string[] }> {
   const server = spawn(process.execPath, [join(root, 'tools/serve.mjs'), folder], {
     env: { ...process.env, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -78,6 +81,12 @@ export async function show(folder: string): Promise<{ text: string; complaints: 
     page.on('console', (message) => complaints.push(message.text()));
     page.on('pageerror', (error) => complaints.push(String(error)));
     page.on('requestfailed', (request) => complaints.push(`failed: ${request.url()}`));
+    if (policy !== undefined)
+      await page.route('**/*', async (route) => {
+        const response = await route.fetch();
+        const headers = { ...response.headers(), 'content-security-policy': policy };
+        await route.fulfill({ response, headers });
+      });
     await page.goto(address);
     const lines = example().output.trim().split('\n').length;
     const done = (n: number) =>
