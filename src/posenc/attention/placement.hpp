@@ -67,7 +67,7 @@ class Placement {
   /// The element of [rows, count] at which the set of batch entry b begins.
   static Index first(const PositionRows& rows, Index b, Index count) { return rows.rows > 1 ? b * count : 0; }
   /// Names the tensor at fault, and counts the element over all of it.
-  static Status at_fault(const Status& status, Name field, Index first) {
+  static Status at_fault(const Status& status, std::string_view field, Index first) {
     if (status) return status;
     Error error = status.error();
     error.field = field;
