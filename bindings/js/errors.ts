@@ -46,7 +46,7 @@ export class PosencError extends Error {
 Object.defineProperty(PosencError.prototype, brand, { value: true });
 
 export interface Fault {
-  /** The public call, as the user wrote it: `pe.encoding('rope')`. */
+  /** The public call, as the user wrote it: `pe.encoding(id)`, `attention`. */
   where: string;
   field: string;
   /** A noun phrase: "an integer from 1 to 64". */
@@ -69,12 +69,14 @@ export function fault(code: PosencErrorCode, about: Fault): PosencError {
   const came = 'received' in about ? `, got ${describe(about.received)}` : '';
   const told = advice === undefined ? '' : `. ${advice}`;
   const message = `${where}: ${field} must be ${expected}${came}${told}`;
+  // Where exactly is for the message; the field is the argument or option as the user knows it.
+  const argument = about.field.replace(/(\.(data|shape|start)\b|\[\d).*$/, '');
   return new PosencError({
     code,
-    field: about.field,
+    field: argument,
     message: message.length > longestMessage ? `${message.slice(0, longestMessage - 1)}…` : message,
     details: {
-      parameter: about.field,
+      parameter: argument,
       expected,
       ...('received' in about ? { received: portable(about.received) } : {}),
       ...(index === undefined ? {} : { index }),
