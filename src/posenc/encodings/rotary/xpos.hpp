@@ -35,8 +35,7 @@ struct XposSchedule : ScheduleDefaults {
       .relative = true};
   static constexpr auto fields = rotary_fields<Options>(
       FieldOf<Options>::number<&Options::scale_base>(
-          "scaleBase", "Distance over which the first pair decays to 2/7.", 0, 1e9)
-          .exclusive_min()
+          "scaleBase", "Distance over which the first pair decays to 2/7.", 1, 1e9)
           .logarithmic(),
       FieldOf<Options>::number<&Options::center>("center", "Position of amplitude 1.", -1e15,
                                                  1e15));
