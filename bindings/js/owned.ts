@@ -117,7 +117,6 @@ export function createOwned(engine: Engine, shapeGiven: unknown, data: unknown):
 }
 
 function numbers(where: string, data: unknown): ArrayLike<number> {
-  if (data instanceof Float32Array) return new Float32Array(data);
   if (!isView(data) && !isArray(data)) throw wrongType(where, 'data', 'an array of numbers', data);
   return copyNumbers(where, 'data', data, 'an array of numbers');
 }

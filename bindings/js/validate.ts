@@ -5,7 +5,7 @@
  */
 
 import { fault, nearest, quote, shapeText, text } from './errors.js';
-import { isArray, isView, typedArrayLength, typedArrayName } from './intrinsics.js';
+import { isArray, isOutOfBounds, isView, typedArrayLength, typedArrayName } from './intrinsics.js';
 
 /** Elements of one tensor: what a signed 32-bit index can count. */
 export const maxElements = 2 ** 31 - 1;
@@ -116,8 +116,10 @@ export function copyNumbers(
   value: unknown,
   expected: string,
 ): Float64Array {
-  if (isView(value) && numberArrays.includes(typedArrayName(value) ?? ''))
-    return new Float64Array(value as Float64Array);
+  if (isView(value) && numberArrays.includes(typedArrayName(value) ?? '')) {
+    if (isOutOfBounds(value)) throw detached(where, field);
+    return roomFor(where, field, () => new Float64Array(value as Float64Array));
+  }
   if (!isArray(value)) throw wrongType(where, field, expected, value);
   const length = value.length;
   const copy = doubles(where, field, length);
@@ -129,6 +131,15 @@ export function copyNumbers(
   return copy;
 }
 
+export function detached(where: string, field: string) {
+  return fault('DETACHED', {
+    where,
+    field,
+    expected: 'a view of memory that is still there',
+    received: text('a view of a detached or shrunk buffer'),
+  });
+}
+
 /** Fresh numbers; a length that JavaScript cannot hold is an error of ours and not a RangeError. */
 export function doubles(where: string, field: string, length: number): Float64Array {
   if (!(length <= maxElements))
@@ -138,14 +149,20 @@ export function doubles(where: string, field: string, length: number): Float64Ar
       expected: `at most ${maxElements} numbers`,
       received: length,
     });
+  return roomFor(where, field, () => new Float64Array(length));
+}
+
+/** What `make` allocates outside the module's memory. */
+export function roomFor<T>(where: string, field: string, make: () => T): T {
   try {
-    return new Float64Array(length);
-  } catch {
+    return make();
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
     throw fault('OUT_OF_MEMORY', {
       where,
       field,
-      expected: 'small enough to be copied',
-      received: text(`${length} numbers`),
+      expected: 'small enough for the memory that is free',
+      advice: 'Split the work.',
     });
   }
 }
