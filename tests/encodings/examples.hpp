@@ -20,8 +20,22 @@ double number_of(std::string_view name, const Wishes& wishes) {
   if (wish != wishes.end()) return wish->second;
   const typename E::Options defaults{};
   for (const posenc::Field& f : E::fields)
-    if (f.name == name) return f.is_required ? f.example_value : f.read(&defaults);
+    if (f.name == name) {
+      const double own = f.is_required ? f.example_value : f.read(&defaults);
+      const bool elsewhere = std::isnan(own) && !f.default_from.empty();
+      return elsewhere ? number_of<E>(f.default_from, wishes) : own;
+    }
   return std::numeric_limits<double>::quiet_NaN();
+}
+
+/// The extent of a table or a list.
+template <class E>
+Index extent_of(const posenc::Dim& d, const Wishes& wishes) {
+  if (!d.option.empty())
+    return static_cast<Index>(number_of<E>(d.option, wishes)) * d.times / d.over + d.plus;
+  if (d.free.empty()) return d.plus;
+  const auto wish = wishes.find(d.free);
+  return wish != wishes.end() ? static_cast<Index>(wish->second) : static_cast<Index>(d.example);
 }
 
 /// Every required option, every wished one, and every table, filled at random.
@@ -34,12 +48,7 @@ Options example_of(const Wishes& wishes = {}) {
       std::array<Index, 3> shape{};
       Index count = 1;
       for (std::size_t axis = 0; axis < static_cast<std::size_t>(f.rank); ++axis) {
-        const posenc::Dim& d = f.shape[axis];
-        const auto free = wishes.find(d.free);
-        shape[axis] = !d.option.empty()
-                          ? static_cast<Index>(number_of<E>(d.option, wishes)) * d.times + d.plus
-                      : free != wishes.end() ? static_cast<Index>(free->second)
-                                             : static_cast<Index>(d.example);
+        shape[axis] = extent_of<E>(f.shape[axis], wishes);
         count *= shape[axis];
       }
       // Larger than a usual initialisation, so that the term is seen against the noise.
@@ -51,10 +60,12 @@ Options example_of(const Wishes& wishes = {}) {
       if (f.kind == posenc::OptionKind::boolean) options.flag(f.name, value != 0);
       if (f.kind == posenc::OptionKind::choice)
         options.text(f.name, f.choices[static_cast<std::size_t>(value)]);
-      if (f.kind == posenc::OptionKind::list)
-        options.list(
-            f.name,
-            Array<double>(static_cast<Index>(number_of<E>(f.shape[0].option, wishes)), value));
+      if (f.kind == posenc::OptionKind::list) {
+        Array<double> list(extent_of<E>(f.shape[0], wishes), value);
+        if (!f.example_list.empty())
+          std::copy(f.example_list.begin(), f.example_list.end(), list.data());
+        options.list(f.name, std::move(list));
+      }
     }
   }
   return options;
