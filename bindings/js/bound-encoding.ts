@@ -30,6 +30,9 @@ import {
   sizeOf,
 } from './validate.js';
 
+/** In the order of the core's own list; an option that pins the length makes any encoding static. */
+const lengthPolicies = ['static', 'dynamicPerCall', 'switchAt'] as const;
+
 /** Made apart from the owner: a function made in its constructor would keep it alive. */
 const destroyer =
   ({ engine, handle }: Held) =>
@@ -116,7 +119,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
   }
 
   plan(length = 0): RotationPlan {
-    const { where, engine, handle, info } = this.#at('plan', 'rotate');
+    const { where, engine, handle } = this.#at('plan', 'rotate');
     const tokens = integer(where, 'length', length, lengths);
     const pairs = engine.call((raw) => raw.planPairs(handle));
     const arena = new Arena(engine);
@@ -130,7 +133,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
         logitScale: numbers[1],
         rotaryDim: numbers[2],
         layout: numbers[3] === 1 ? 'interleaved' : 'half',
-        lengthPolicy: info.lengthPolicy,
+        lengthPolicy: lengthPolicies[numbers[4]],
       };
     });
   }

@@ -65,6 +65,249 @@ export interface EncodingOptions {
     /** Extended length / trained length. Number from 1 to 1000000. */
     factor: number;
   };
+  /** RoPE, NTK-aware scaling. Raises the base so that slow rotations stretch by the factor and fast ones stay. bloc97, 2023; Su, 2023. */
+  'rope-ntk': {
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Leading channels that rotate; even. Even integer from 0 to 4096. @default headDim */
+    rotaryDim?: number;
+    /** Theta: the wavelengths span 2 pi to 2 pi base. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Which channels pair: (i, i + r/2) or (2i, 2i + 1). @default half */
+    layout?: 'half' | 'interleaved';
+    /** Angles in float64, or float32 exactly as Hugging Face computes them. @default exact */
+    precision?: 'exact' | 'hf-f32';
+    /** Alpha: what the slowest rotation is divided by. Number from 1 to 1000000. */
+    factor: number;
+    /** A new base, or Su's NTK-RoPE-mixed, which slows every pair. @default fixed */
+    variant?: 'fixed' | 'mixed';
+    /** Mixed only: how the slowing is spread over the pairs. Number from 0 to 16. @default 0.75 */
+    exponent?: number;
+  };
+  /** RoPE, dynamic NTK scaling. Plain RoPE up to the trained length, then a base that grows with the length. emozilla, 2023. */
+  'rope-dynamic-ntk': {
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Leading channels that rotate; even. Even integer from 0 to 4096. @default headDim */
+    rotaryDim?: number;
+    /** Theta: the wavelengths span 2 pi to 2 pi base. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Which channels pair: (i, i + r/2) or (2i, 2i + 1). @default half */
+    layout?: 'half' | 'interleaved';
+    /** Angles in float64, or float32 exactly as Hugging Face computes them. @default exact */
+    precision?: 'exact' | 'hf-f32';
+    /** How steeply alpha grows with the length; of variant hf only. Number from 1 to 1000000. */
+    factor: number;
+    /** Trained length: up to here nothing changes. Integer from 1 to 1000000000. */
+    originalLength: number;
+    /** Act as if so many tokens had been seen, whatever the call. Number from 0 to 1000000000000000. */
+    frozenLength?: number;
+    /** How the length enters. @default hf */
+    variant?: 'hf' | 'linear' | 'qwen';
+  };
+  /** RoPE, NTK-by-parts scaling. Keeps fast rotations, divides slow ones by the factor, blends those between. bloc97, 2023; Peng et al., 2023. */
+  'rope-ntk-by-parts': {
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Leading channels that rotate; even. Even integer from 0 to 4096. @default headDim */
+    rotaryDim?: number;
+    /** Theta: the wavelengths span 2 pi to 2 pi base. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Which channels pair: (i, i + r/2) or (2i, 2i + 1). @default half */
+    layout?: 'half' | 'interleaved';
+    /** Angles in float64, or float32 exactly as Hugging Face computes them. @default exact */
+    precision?: 'exact' | 'hf-f32';
+    /** Extended length / trained length; not used when dynamic. Number from 1 to 1000000. */
+    factor: number;
+    /** Length the model was trained at before it was extended. Integer from 1 to 1000000000. */
+    originalLength: number;
+    /** Pairs that turn at least so often within originalLength stay. Number above 0 up to 1000000. @default 32 */
+    betaFast?: number;
+    /** Pairs that turn at most so often are divided by the factor. Number above 0 up to 1000000. @default 1 */
+    betaSlow?: number;
+    /** What the blend is linear in: pair index (all code), or turns (the paper). @default index */
+    ramp?: 'index' | 'rotations' | 'bloc97';
+    /** Weight of the kept frequencies; 0 interpolates every pair. Number from 0 to 1. @default 1 */
+    extrapolationFactor?: number;
+    /** Take max(1, length / originalLength) for the factor. @default false */
+    dynamic?: boolean;
+  };
+  /** RoPE, YaRN. NTK-by-parts and a temperature that sharpens the softmax of longer contexts. Peng et al., 2023. */
+  'rope-yarn': {
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Leading channels that rotate; even. Even integer from 0 to 4096. @default headDim */
+    rotaryDim?: number;
+    /** Theta: the wavelengths span 2 pi to 2 pi base. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Which channels pair: (i, i + r/2) or (2i, 2i + 1). @default half */
+    layout?: 'half' | 'interleaved';
+    /** Angles in float64, or float32 exactly as Hugging Face computes them. @default exact */
+    precision?: 'exact' | 'hf-f32';
+    /** Extended length / trained length; not used when dynamic. Number from 1 to 1000000. */
+    factor: number;
+    /** Length the model was trained at before it was extended. Integer from 1 to 1000000000. */
+    originalLength: number;
+    /** Pairs that turn at least so often within originalLength stay. Number above 0 up to 1000000. @default 32 */
+    betaFast?: number;
+    /** Pairs that turn at most so often are divided by the factor. Number above 0 up to 1000000. @default 1 */
+    betaSlow?: number;
+    /** What the blend is linear in: pair index (all code), or turns (the paper). @default index */
+    ramp?: 'index' | 'rotations';
+    /** Weight of the kept frequencies; 0 interpolates every pair. Number from 0 to 1. @default 1 */
+    extrapolationFactor?: number;
+    /** Take max(1, length / originalLength) for the factor. @default false */
+    dynamic?: boolean;
+    /** Multiplies cosine and sine, instead of what follows from the factor. Number above 0 up to 1000. */
+    attentionFactor?: number;
+    /** With mscaleAllDim: numerator of the attention factor. 0 is as if absent. Number from 0 to 1000. */
+    mscale?: number;
+    /** Denominator of the attention factor, and DeepSeek's scale of scores. Number from 0 to 1000. */
+    mscaleAllDim?: number;
+    /** Round the ends of the ramp outwards to whole pairs. @default true */
+    truncate?: boolean;
+    /** Multiply all scores by g(factor, mscaleAllDim)², as DeepSeek does. @default false */
+    scaleLogits?: boolean;
+  };
+  /** RoPE, LongRoPE. Divides each rotation by a number of its own, from one of two searched lists. Ding et al., 2024. */
+  'rope-longrope': {
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Leading channels that rotate; even. Even integer from 0 to 4096. @default headDim */
+    rotaryDim?: number;
+    /** Theta: the wavelengths span 2 pi to 2 pi base. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Which channels pair: (i, i + r/2) or (2i, 2i + 1). @default half */
+    layout?: 'half' | 'interleaved';
+    /** Angles in float64, or float32 exactly as Hugging Face computes them. @default exact */
+    precision?: 'exact' | 'hf-f32';
+    /** Divisors up to originalLength, one per pair. Number above 0 up to 1000000000. */
+    shortFactor: ArrayLike<number>;
+    /** Divisors beyond it, one per pair. Number above 0 up to 1000000000. */
+    longFactor: ArrayLike<number>;
+    /** Up to so many tokens shortFactor holds, beyond it longFactor. Integer from 2 to 1000000000. */
+    originalLength: number;
+    /** Extended length / originalLength; enters the attention factor alone. Number from 1 to 1000000. */
+    factor: number;
+    /** Multiplies cosine and sine, instead of what follows from the factor. Number above 0 up to 1000. */
+    attentionFactor?: number;
+    /** Choose the list as if so many tokens had been seen. Number from 0 to 1000000000000000. */
+    frozenLength?: number;
+  };
+  /** RoPE, Llama 3 scaling. Divides rotations longer than the trained context, keeps short ones, blends. Grattafiori et al., 2024. */
+  'rope-llama3': {
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Leading channels that rotate; even. Even integer from 0 to 4096. @default headDim */
+    rotaryDim?: number;
+    /** Theta: the wavelengths span 2 pi to 2 pi base. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Which channels pair: (i, i + r/2) or (2i, 2i + 1). @default half */
+    layout?: 'half' | 'interleaved';
+    /** Angles in float64, or float32 exactly as Hugging Face computes them. @default exact */
+    precision?: 'exact' | 'hf-f32';
+    /** What slow rotations are divided by. Number from 1 to 1000000. */
+    factor: number;
+    /** Pairs with fewer turns within originalLength are divided. Number above 0 up to 1000000. @default 1 */
+    lowFreqFactor?: number;
+    /** Pairs with more turns within originalLength stay. Number above 0 up to 1000000. @default 4 */
+    highFreqFactor?: number;
+    /** Length the model was trained at before it was extended. Integer from 1 to 1000000000. */
+    originalLength: number;
+  };
+  /** RoPE, proportional. Rotates only the fastest pairs; the slowest, which drift in long texts, stand. Barbero et al., 2024. */
+  'rope-proportional': {
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Leading channels that rotate; even. Even integer from 0 to 4096. @default headDim */
+    rotaryDim?: number;
+    /** Theta: the wavelengths span 2 pi to 2 pi base. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Which channels pair: (i, i + r/2) or (2i, 2i + 1). @default half */
+    layout?: 'half' | 'interleaved';
+    /** Angles in float64, or float32 exactly as Hugging Face computes them. @default exact */
+    precision?: 'exact' | 'hf-f32';
+    /** Part of the pairs that rotate. Number from 0 to 1. */
+    fraction: number;
+    /** What all rotations are divided by. Number from 1 to 1000000. @default 1 */
+    factor?: number;
+  };
+  /** RoPE, power scaling. Slows each rotation by a power of its rank, the slowest most. Pal et al., 2023. */
+  'rope-power': {
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Leading channels that rotate; even. Even integer from 0 to 4096. @default headDim */
+    rotaryDim?: number;
+    /** Theta: the wavelengths span 2 pi to 2 pi base. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Which channels pair: (i, i + r/2) or (2i, 2i + 1). @default half */
+    layout?: 'half' | 'interleaved';
+    /** Angles in float64, or float32 exactly as Hugging Face computes them. @default exact */
+    precision?: 'exact' | 'hf-f32';
+    /** k; 0 is plain RoPE. Number from 0 to 64. */
+    exponent: number;
+    /** Linear scaling, which comes first. Number from 1 to 1000000. @default 1 */
+    factor?: number;
+  };
+  /** RoPE, truncated basis. Keeps rotations seen in full while training, and slows or stops the others. Pal et al., 2023. */
+  'rope-truncated': {
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Leading channels that rotate; even. Even integer from 0 to 4096. @default headDim */
+    rotaryDim?: number;
+    /** Theta: the wavelengths span 2 pi to 2 pi base. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Which channels pair: (i, i + r/2) or (2i, 2i + 1). @default half */
+    layout?: 'half' | 'interleaved';
+    /** Angles in float64, or float32 exactly as Hugging Face computes them. @default exact */
+    precision?: 'exact' | 'hf-f32';
+    /** Sets low, high and rho where these are not given. Integer from 1 to 1000000000. @default 2048 */
+    trainedLength?: number;
+    /** Slower rotations than this stop. Number from 0 to 1000. */
+    low?: number;
+    /** Rotations at least so fast stay. Number from 0 to 1000. */
+    high?: number;
+    /** The frequency of those between. Number from 0 to 1000. */
+    rho?: number;
+    /** Linear scaling, which comes first. Number from 1 to 1000000. @default 1 */
+    factor?: number;
+  };
+  /** xPos. RoPE with an amplitude that makes scores decay with distance. Sun et al., 2022. */
+  'xpos': {
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Leading channels that rotate; even. Even integer from 0 to 4096. @default headDim */
+    rotaryDim?: number;
+    /** Theta: the wavelengths span 2 pi to 2 pi base. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Which channels pair: (i, i + r/2) or (2i, 2i + 1). @default half */
+    layout?: 'half' | 'interleaved';
+    /** Angles in float64, or float32 exactly as Hugging Face computes them. @default exact */
+    precision?: 'exact' | 'hf-f32';
+    /** Distance over which the first pair decays to 2/7. Number from 1 to 1000000000. @default 512 */
+    scaleBase?: number;
+    /** Position of amplitude 1. Number from -1000000000000000 to 1000000000000000. @default 0 */
+    center?: number;
+  };
+  /** ReRoPE. RoPE whose distances stop growing at a window, so no unseen angle ever occurs. Su, 2023. */
+  'rerope': {
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Leading channels that rotate; even. Even integer from 0 to 4096. @default headDim */
+    rotaryDim?: number;
+    /** Theta: the wavelengths span 2 pi to 2 pi base. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Which channels pair: (i, i + r/2) or (2i, 2i + 1). @default half */
+    layout?: 'half' | 'interleaved';
+    /** Angles in float64, or float32 exactly as Hugging Face computes them. @default exact */
+    precision?: 'exact' | 'hf-f32';
+    /** Distances from here on count as this one. Integer from 1 to 1000000000. */
+    window: number;
+    /** Sharpen queries beyond the trained length. @default false */
+    logn?: boolean;
+    /** Length the model was trained at, for logn. Integer from 2 to 1000000000. */
+    trainedLength?: number;
+  };
   /** ALiBi. A penalty proportional to distance, with a fixed slope per head. Press, Smith & Lewis, 2022. */
   'alibi': {
     /** Query heads. Integer from 1 to 65536. */
@@ -121,6 +364,17 @@ export interface EncodingSites {
   'sinusoidal': 'embed';
   'rope': 'rotate';
   'rope-linear': 'rotate';
+  'rope-ntk': 'rotate';
+  'rope-dynamic-ntk': 'rotate';
+  'rope-ntk-by-parts': 'rotate';
+  'rope-yarn': 'rotate';
+  'rope-longrope': 'rotate';
+  'rope-llama3': 'rotate';
+  'rope-proportional': 'rotate';
+  'rope-power': 'rotate';
+  'rope-truncated': 'rotate';
+  'xpos': 'rotate';
+  'rerope': 'rotate';
   'alibi': 'score';
   't5': 'score';
   'shaw': 'score' | 'value';
@@ -530,6 +784,1310 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "min": 1,
     "max": 1000000,
     "logarithmic": true
+   }
+  ],
+  "tables": []
+ },
+ {
+  "id": "rope-ntk",
+  "title": "RoPE, NTK-aware scaling",
+  "summary": "Raises the base so that slow rotations stretch by the factor and fast ones stay.",
+  "formula": "ωᵢ = (base · α^(r/(r−2)))^(−2i/r); mixed: fᵢ · exp(−ln α · ((i+1)/n)^b)",
+  "paper": "bloc97, 2023; Su, 2023",
+  "url": "https://www.reddit.com/r/LocalLLaMA/comments/14lz7j5/",
+  "usedBy": [
+   "HunYuan (as alpha)",
+   "ExLlama"
+  ],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "relative": true,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "rotaryDim",
+    "doc": "Leading channels that rotate; even.",
+    "type": "integer",
+    "required": false,
+    "defaultFrom": "headDim",
+    "min": 0,
+    "max": 4096,
+    "multipleOf": 2
+   },
+   {
+    "name": "base",
+    "doc": "Theta: the wavelengths span 2 pi to 2 pi base.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   },
+   {
+    "name": "layout",
+    "doc": "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
+    "type": "choice",
+    "required": false,
+    "default": "half",
+    "choices": [
+     "half",
+     "interleaved"
+    ]
+   },
+   {
+    "name": "precision",
+    "doc": "Angles in float64, or float32 exactly as Hugging Face computes them.",
+    "type": "choice",
+    "required": false,
+    "default": "exact",
+    "choices": [
+     "exact",
+     "hf-f32"
+    ]
+   },
+   {
+    "name": "factor",
+    "doc": "Alpha: what the slowest rotation is divided by.",
+    "type": "number",
+    "required": true,
+    "example": 4,
+    "min": 1,
+    "max": 1000000,
+    "logarithmic": true
+   },
+   {
+    "name": "variant",
+    "doc": "A new base, or Su's NTK-RoPE-mixed, which slows every pair.",
+    "type": "choice",
+    "required": false,
+    "default": "fixed",
+    "choices": [
+     "fixed",
+     "mixed"
+    ]
+   },
+   {
+    "name": "exponent",
+    "doc": "Mixed only: how the slowing is spread over the pairs.",
+    "type": "number",
+    "required": false,
+    "default": 0.75,
+    "min": 0,
+    "max": 16
+   }
+  ],
+  "tables": []
+ },
+ {
+  "id": "rope-dynamic-ntk",
+  "title": "RoPE, dynamic NTK scaling",
+  "summary": "Plain RoPE up to the trained length, then a base that grows with the length.",
+  "formula": "ωᵢ = (base · α^(r/(r−2)))^(−2i/r), α = s·max(length, L)/L − (s−1)",
+  "paper": "emozilla, 2023",
+  "url": "https://www.reddit.com/r/LocalLLaMA/comments/14mrgpr/",
+  "usedBy": [
+   "Qwen 1",
+   "InternLM 2",
+   "early Llama fine-tunes"
+  ],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "relative": false,
+  "contentFree": false,
+  "lengthPolicy": "dynamicPerCall",
+  "fields": [
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "rotaryDim",
+    "doc": "Leading channels that rotate; even.",
+    "type": "integer",
+    "required": false,
+    "defaultFrom": "headDim",
+    "min": 0,
+    "max": 4096,
+    "multipleOf": 2
+   },
+   {
+    "name": "base",
+    "doc": "Theta: the wavelengths span 2 pi to 2 pi base.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   },
+   {
+    "name": "layout",
+    "doc": "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
+    "type": "choice",
+    "required": false,
+    "default": "half",
+    "choices": [
+     "half",
+     "interleaved"
+    ]
+   },
+   {
+    "name": "precision",
+    "doc": "Angles in float64, or float32 exactly as Hugging Face computes them.",
+    "type": "choice",
+    "required": false,
+    "default": "exact",
+    "choices": [
+     "exact",
+     "hf-f32"
+    ]
+   },
+   {
+    "name": "factor",
+    "doc": "How steeply alpha grows with the length; of variant hf only.",
+    "type": "number",
+    "required": true,
+    "example": 2,
+    "min": 1,
+    "max": 1000000,
+    "logarithmic": true
+   },
+   {
+    "name": "originalLength",
+    "doc": "Trained length: up to here nothing changes.",
+    "type": "integer",
+    "required": true,
+    "example": 32,
+    "min": 1,
+    "max": 1000000000,
+    "logarithmic": true
+   },
+   {
+    "name": "frozenLength",
+    "doc": "Act as if so many tokens had been seen, whatever the call.",
+    "type": "number",
+    "required": false,
+    "min": 0,
+    "max": 1000000000000000
+   },
+   {
+    "name": "variant",
+    "doc": "How the length enters.",
+    "type": "choice",
+    "required": false,
+    "default": "hf",
+    "choices": [
+     "hf",
+     "linear",
+     "qwen"
+    ]
+   }
+  ],
+  "tables": []
+ },
+ {
+  "id": "rope-ntk-by-parts",
+  "title": "RoPE, NTK-by-parts scaling",
+  "summary": "Keeps fast rotations, divides slow ones by the factor, blends those between.",
+  "formula": "ωᵢ = t·fᵢ/s + (1−t)·fᵢ, t = clip((i−low)/(high−low), 0, 1)",
+  "paper": "bloc97, 2023; Peng et al., 2023",
+  "url": "https://arxiv.org/abs/2309.00071",
+  "usedBy": [
+   "YaRN's authors before YaRN"
+  ],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "relative": true,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "rotaryDim",
+    "doc": "Leading channels that rotate; even.",
+    "type": "integer",
+    "required": false,
+    "defaultFrom": "headDim",
+    "min": 0,
+    "max": 4096,
+    "multipleOf": 2
+   },
+   {
+    "name": "base",
+    "doc": "Theta: the wavelengths span 2 pi to 2 pi base.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   },
+   {
+    "name": "layout",
+    "doc": "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
+    "type": "choice",
+    "required": false,
+    "default": "half",
+    "choices": [
+     "half",
+     "interleaved"
+    ]
+   },
+   {
+    "name": "precision",
+    "doc": "Angles in float64, or float32 exactly as Hugging Face computes them.",
+    "type": "choice",
+    "required": false,
+    "default": "exact",
+    "choices": [
+     "exact",
+     "hf-f32"
+    ]
+   },
+   {
+    "name": "factor",
+    "doc": "Extended length / trained length; not used when dynamic.",
+    "type": "number",
+    "required": true,
+    "example": 4,
+    "min": 1,
+    "max": 1000000,
+    "logarithmic": true
+   },
+   {
+    "name": "originalLength",
+    "doc": "Length the model was trained at before it was extended.",
+    "type": "integer",
+    "required": true,
+    "example": 4096,
+    "min": 1,
+    "max": 1000000000,
+    "logarithmic": true
+   },
+   {
+    "name": "betaFast",
+    "doc": "Pairs that turn at least so often within originalLength stay.",
+    "type": "number",
+    "required": false,
+    "default": 32,
+    "min": 0,
+    "max": 1000000,
+    "exclusiveMin": true
+   },
+   {
+    "name": "betaSlow",
+    "doc": "Pairs that turn at most so often are divided by the factor.",
+    "type": "number",
+    "required": false,
+    "default": 1,
+    "min": 0,
+    "max": 1000000,
+    "exclusiveMin": true
+   },
+   {
+    "name": "ramp",
+    "doc": "What the blend is linear in: pair index (all code), or turns (the paper).",
+    "type": "choice",
+    "required": false,
+    "default": "index",
+    "choices": [
+     "index",
+     "rotations",
+     "bloc97"
+    ]
+   },
+   {
+    "name": "extrapolationFactor",
+    "doc": "Weight of the kept frequencies; 0 interpolates every pair.",
+    "type": "number",
+    "required": false,
+    "default": 1,
+    "min": 0,
+    "max": 1
+   },
+   {
+    "name": "dynamic",
+    "doc": "Take max(1, length / originalLength) for the factor.",
+    "type": "boolean",
+    "required": false,
+    "default": false
+   }
+  ],
+  "tables": []
+ },
+ {
+  "id": "rope-yarn",
+  "title": "RoPE, YaRN",
+  "summary": "NTK-by-parts and a temperature that sharpens the softmax of longer contexts.",
+  "formula": "ωᵢ = t·fᵢ/s + (1−t)·fᵢ, cos and sin × μ, μ = 1 + 0.1 ln s",
+  "paper": "Peng et al., 2023",
+  "url": "https://arxiv.org/abs/2309.00071",
+  "usedBy": [
+   "Qwen 2.5 and 3",
+   "DeepSeek V2 and V3",
+   "gpt-oss",
+   "Kimi K2",
+   "YaRN Llama 2"
+  ],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "relative": true,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "rotaryDim",
+    "doc": "Leading channels that rotate; even.",
+    "type": "integer",
+    "required": false,
+    "defaultFrom": "headDim",
+    "min": 0,
+    "max": 4096,
+    "multipleOf": 2
+   },
+   {
+    "name": "base",
+    "doc": "Theta: the wavelengths span 2 pi to 2 pi base.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   },
+   {
+    "name": "layout",
+    "doc": "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
+    "type": "choice",
+    "required": false,
+    "default": "half",
+    "choices": [
+     "half",
+     "interleaved"
+    ]
+   },
+   {
+    "name": "precision",
+    "doc": "Angles in float64, or float32 exactly as Hugging Face computes them.",
+    "type": "choice",
+    "required": false,
+    "default": "exact",
+    "choices": [
+     "exact",
+     "hf-f32"
+    ]
+   },
+   {
+    "name": "factor",
+    "doc": "Extended length / trained length; not used when dynamic.",
+    "type": "number",
+    "required": true,
+    "example": 4,
+    "min": 1,
+    "max": 1000000,
+    "logarithmic": true
+   },
+   {
+    "name": "originalLength",
+    "doc": "Length the model was trained at before it was extended.",
+    "type": "integer",
+    "required": true,
+    "example": 4096,
+    "min": 1,
+    "max": 1000000000,
+    "logarithmic": true
+   },
+   {
+    "name": "betaFast",
+    "doc": "Pairs that turn at least so often within originalLength stay.",
+    "type": "number",
+    "required": false,
+    "default": 32,
+    "min": 0,
+    "max": 1000000,
+    "exclusiveMin": true
+   },
+   {
+    "name": "betaSlow",
+    "doc": "Pairs that turn at most so often are divided by the factor.",
+    "type": "number",
+    "required": false,
+    "default": 1,
+    "min": 0,
+    "max": 1000000,
+    "exclusiveMin": true
+   },
+   {
+    "name": "ramp",
+    "doc": "What the blend is linear in: pair index (all code), or turns (the paper).",
+    "type": "choice",
+    "required": false,
+    "default": "index",
+    "choices": [
+     "index",
+     "rotations"
+    ]
+   },
+   {
+    "name": "extrapolationFactor",
+    "doc": "Weight of the kept frequencies; 0 interpolates every pair.",
+    "type": "number",
+    "required": false,
+    "default": 1,
+    "min": 0,
+    "max": 1
+   },
+   {
+    "name": "dynamic",
+    "doc": "Take max(1, length / originalLength) for the factor.",
+    "type": "boolean",
+    "required": false,
+    "default": false
+   },
+   {
+    "name": "attentionFactor",
+    "doc": "Multiplies cosine and sine, instead of what follows from the factor.",
+    "type": "number",
+    "required": false,
+    "min": 0,
+    "max": 1000,
+    "exclusiveMin": true
+   },
+   {
+    "name": "mscale",
+    "doc": "With mscaleAllDim: numerator of the attention factor. 0 is as if absent.",
+    "type": "number",
+    "required": false,
+    "min": 0,
+    "max": 1000
+   },
+   {
+    "name": "mscaleAllDim",
+    "doc": "Denominator of the attention factor, and DeepSeek's scale of scores.",
+    "type": "number",
+    "required": false,
+    "min": 0,
+    "max": 1000
+   },
+   {
+    "name": "truncate",
+    "doc": "Round the ends of the ramp outwards to whole pairs.",
+    "type": "boolean",
+    "required": false,
+    "default": true
+   },
+   {
+    "name": "scaleLogits",
+    "doc": "Multiply all scores by g(factor, mscaleAllDim)², as DeepSeek does.",
+    "type": "boolean",
+    "required": false,
+    "default": false
+   }
+  ],
+  "tables": []
+ },
+ {
+  "id": "rope-longrope",
+  "title": "RoPE, LongRoPE",
+  "summary": "Divides each rotation by a number of its own, from one of two searched lists.",
+  "formula": "ωᵢ = base^(−2i/r) / (length > L ? longFactorᵢ : shortFactorᵢ)",
+  "paper": "Ding et al., 2024",
+  "url": "https://arxiv.org/abs/2402.13753",
+  "usedBy": [
+   "Phi-3",
+   "Phi-3.5",
+   "Phi-4-mini",
+   "MiniCPM"
+  ],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "relative": false,
+  "contentFree": false,
+  "lengthPolicy": "switchAt",
+  "fields": [
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "rotaryDim",
+    "doc": "Leading channels that rotate; even.",
+    "type": "integer",
+    "required": false,
+    "defaultFrom": "headDim",
+    "min": 0,
+    "max": 4096,
+    "multipleOf": 2
+   },
+   {
+    "name": "base",
+    "doc": "Theta: the wavelengths span 2 pi to 2 pi base.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   },
+   {
+    "name": "layout",
+    "doc": "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
+    "type": "choice",
+    "required": false,
+    "default": "half",
+    "choices": [
+     "half",
+     "interleaved"
+    ]
+   },
+   {
+    "name": "precision",
+    "doc": "Angles in float64, or float32 exactly as Hugging Face computes them.",
+    "type": "choice",
+    "required": false,
+    "default": "exact",
+    "choices": [
+     "exact",
+     "hf-f32"
+    ]
+   },
+   {
+    "name": "shortFactor",
+    "doc": "Divisors up to originalLength, one per pair.",
+    "type": "list",
+    "required": true,
+    "example": 1,
+    "min": 0,
+    "max": 1000000000,
+    "exclusiveMin": true,
+    "length": {
+     "option": "rotaryDim",
+     "times": 1,
+     "plus": 0,
+     "over": 2
+    }
+   },
+   {
+    "name": "longFactor",
+    "doc": "Divisors beyond it, one per pair.",
+    "type": "list",
+    "required": true,
+    "example": 4,
+    "min": 0,
+    "max": 1000000000,
+    "exclusiveMin": true,
+    "length": {
+     "option": "rotaryDim",
+     "times": 1,
+     "plus": 0,
+     "over": 2
+    }
+   },
+   {
+    "name": "originalLength",
+    "doc": "Up to so many tokens shortFactor holds, beyond it longFactor.",
+    "type": "integer",
+    "required": true,
+    "example": 32,
+    "min": 2,
+    "max": 1000000000,
+    "logarithmic": true
+   },
+   {
+    "name": "factor",
+    "doc": "Extended length / originalLength; enters the attention factor alone.",
+    "type": "number",
+    "required": true,
+    "example": 4,
+    "min": 1,
+    "max": 1000000,
+    "logarithmic": true
+   },
+   {
+    "name": "attentionFactor",
+    "doc": "Multiplies cosine and sine, instead of what follows from the factor.",
+    "type": "number",
+    "required": false,
+    "min": 0,
+    "max": 1000,
+    "exclusiveMin": true
+   },
+   {
+    "name": "frozenLength",
+    "doc": "Choose the list as if so many tokens had been seen.",
+    "type": "number",
+    "required": false,
+    "min": 0,
+    "max": 1000000000000000
+   }
+  ],
+  "tables": []
+ },
+ {
+  "id": "rope-llama3",
+  "title": "RoPE, Llama 3 scaling",
+  "summary": "Divides rotations longer than the trained context, keeps short ones, blends.",
+  "formula": "ωᵢ = (1−t)·fᵢ/s + t·fᵢ, t = clip((L/λᵢ − low)/(high − low), 0, 1)",
+  "paper": "Grattafiori et al., 2024",
+  "url": "https://arxiv.org/abs/2407.21783",
+  "usedBy": [
+   "Llama 3.1",
+   "Llama 3.2",
+   "Llama 3.3",
+   "Llama 4 Scout"
+  ],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "relative": true,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "rotaryDim",
+    "doc": "Leading channels that rotate; even.",
+    "type": "integer",
+    "required": false,
+    "defaultFrom": "headDim",
+    "min": 0,
+    "max": 4096,
+    "multipleOf": 2
+   },
+   {
+    "name": "base",
+    "doc": "Theta: the wavelengths span 2 pi to 2 pi base.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   },
+   {
+    "name": "layout",
+    "doc": "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
+    "type": "choice",
+    "required": false,
+    "default": "half",
+    "choices": [
+     "half",
+     "interleaved"
+    ]
+   },
+   {
+    "name": "precision",
+    "doc": "Angles in float64, or float32 exactly as Hugging Face computes them.",
+    "type": "choice",
+    "required": false,
+    "default": "exact",
+    "choices": [
+     "exact",
+     "hf-f32"
+    ]
+   },
+   {
+    "name": "factor",
+    "doc": "What slow rotations are divided by.",
+    "type": "number",
+    "required": true,
+    "example": 8,
+    "min": 1,
+    "max": 1000000,
+    "logarithmic": true
+   },
+   {
+    "name": "lowFreqFactor",
+    "doc": "Pairs with fewer turns within originalLength are divided.",
+    "type": "number",
+    "required": false,
+    "default": 1,
+    "min": 0,
+    "max": 1000000,
+    "exclusiveMin": true
+   },
+   {
+    "name": "highFreqFactor",
+    "doc": "Pairs with more turns within originalLength stay.",
+    "type": "number",
+    "required": false,
+    "default": 4,
+    "min": 0,
+    "max": 1000000,
+    "exclusiveMin": true
+   },
+   {
+    "name": "originalLength",
+    "doc": "Length the model was trained at before it was extended.",
+    "type": "integer",
+    "required": true,
+    "example": 8192,
+    "min": 1,
+    "max": 1000000000,
+    "logarithmic": true
+   }
+  ],
+  "tables": []
+ },
+ {
+  "id": "rope-proportional",
+  "title": "RoPE, proportional",
+  "summary": "Rotates only the fastest pairs; the slowest, which drift in long texts, stand.",
+  "formula": "ωᵢ = base^(−2i/r) / factor for i < ⌊p·r/2⌋, else 0",
+  "paper": "Barbero et al., 2024",
+  "url": "https://arxiv.org/abs/2410.06205",
+  "usedBy": [
+   "Gemma 4 in its global layers"
+  ],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "relative": true,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "rotaryDim",
+    "doc": "Leading channels that rotate; even.",
+    "type": "integer",
+    "required": false,
+    "defaultFrom": "headDim",
+    "min": 0,
+    "max": 4096,
+    "multipleOf": 2
+   },
+   {
+    "name": "base",
+    "doc": "Theta: the wavelengths span 2 pi to 2 pi base.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   },
+   {
+    "name": "layout",
+    "doc": "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
+    "type": "choice",
+    "required": false,
+    "default": "half",
+    "choices": [
+     "half",
+     "interleaved"
+    ]
+   },
+   {
+    "name": "precision",
+    "doc": "Angles in float64, or float32 exactly as Hugging Face computes them.",
+    "type": "choice",
+    "required": false,
+    "default": "exact",
+    "choices": [
+     "exact",
+     "hf-f32"
+    ]
+   },
+   {
+    "name": "fraction",
+    "doc": "Part of the pairs that rotate.",
+    "type": "number",
+    "required": true,
+    "example": 0.25,
+    "min": 0,
+    "max": 1
+   },
+   {
+    "name": "factor",
+    "doc": "What all rotations are divided by.",
+    "type": "number",
+    "required": false,
+    "default": 1,
+    "min": 1,
+    "max": 1000000,
+    "logarithmic": true
+   }
+  ],
+  "tables": []
+ },
+ {
+  "id": "rope-power",
+  "title": "RoPE, power scaling",
+  "summary": "Slows each rotation by a power of its rank, the slowest most.",
+  "formula": "ωᵢ = base^(−2i/r) / factor · (1 − i/n)^k",
+  "paper": "Pal et al., 2023",
+  "url": "https://arxiv.org/abs/2308.10882",
+  "usedBy": [
+   "experiments of the Giraffe authors"
+  ],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "relative": true,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "rotaryDim",
+    "doc": "Leading channels that rotate; even.",
+    "type": "integer",
+    "required": false,
+    "defaultFrom": "headDim",
+    "min": 0,
+    "max": 4096,
+    "multipleOf": 2
+   },
+   {
+    "name": "base",
+    "doc": "Theta: the wavelengths span 2 pi to 2 pi base.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   },
+   {
+    "name": "layout",
+    "doc": "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
+    "type": "choice",
+    "required": false,
+    "default": "half",
+    "choices": [
+     "half",
+     "interleaved"
+    ]
+   },
+   {
+    "name": "precision",
+    "doc": "Angles in float64, or float32 exactly as Hugging Face computes them.",
+    "type": "choice",
+    "required": false,
+    "default": "exact",
+    "choices": [
+     "exact",
+     "hf-f32"
+    ]
+   },
+   {
+    "name": "exponent",
+    "doc": "k; 0 is plain RoPE.",
+    "type": "number",
+    "required": true,
+    "example": 0.5,
+    "min": 0,
+    "max": 64
+   },
+   {
+    "name": "factor",
+    "doc": "Linear scaling, which comes first.",
+    "type": "number",
+    "required": false,
+    "default": 1,
+    "min": 1,
+    "max": 1000000,
+    "logarithmic": true
+   }
+  ],
+  "tables": []
+ },
+ {
+  "id": "rope-truncated",
+  "title": "RoPE, truncated basis",
+  "summary": "Keeps rotations seen in full while training, and slows or stops the others.",
+  "formula": "ωᵢ = f'ᵢ if f'ᵢ ≥ high, ρ if low ≤ f'ᵢ < high, else 0; f'ᵢ = base^(−2i/r) / factor",
+  "paper": "Pal et al., 2023",
+  "url": "https://arxiv.org/abs/2308.10882",
+  "usedBy": [
+   "Giraffe"
+  ],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "relative": true,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "rotaryDim",
+    "doc": "Leading channels that rotate; even.",
+    "type": "integer",
+    "required": false,
+    "defaultFrom": "headDim",
+    "min": 0,
+    "max": 4096,
+    "multipleOf": 2
+   },
+   {
+    "name": "base",
+    "doc": "Theta: the wavelengths span 2 pi to 2 pi base.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   },
+   {
+    "name": "layout",
+    "doc": "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
+    "type": "choice",
+    "required": false,
+    "default": "half",
+    "choices": [
+     "half",
+     "interleaved"
+    ]
+   },
+   {
+    "name": "precision",
+    "doc": "Angles in float64, or float32 exactly as Hugging Face computes them.",
+    "type": "choice",
+    "required": false,
+    "default": "exact",
+    "choices": [
+     "exact",
+     "hf-f32"
+    ]
+   },
+   {
+    "name": "trainedLength",
+    "doc": "Sets low, high and rho where these are not given.",
+    "type": "integer",
+    "required": false,
+    "default": 2048,
+    "min": 1,
+    "max": 1000000000,
+    "logarithmic": true
+   },
+   {
+    "name": "low",
+    "doc": "Slower rotations than this stop.",
+    "type": "number",
+    "required": false,
+    "min": 0,
+    "max": 1000
+   },
+   {
+    "name": "high",
+    "doc": "Rotations at least so fast stay.",
+    "type": "number",
+    "required": false,
+    "min": 0,
+    "max": 1000
+   },
+   {
+    "name": "rho",
+    "doc": "The frequency of those between.",
+    "type": "number",
+    "required": false,
+    "min": 0,
+    "max": 1000
+   },
+   {
+    "name": "factor",
+    "doc": "Linear scaling, which comes first.",
+    "type": "number",
+    "required": false,
+    "default": 1,
+    "min": 1,
+    "max": 1000000,
+    "logarithmic": true
+   }
+  ],
+  "tables": []
+ },
+ {
+  "id": "xpos",
+  "title": "xPos",
+  "summary": "RoPE with an amplitude that makes scores decay with distance.",
+  "formula": "φ = p·base^(−2i/r), amplitude ζᵢ^(±(p−c)/scaleBase), ζᵢ = (2i + 0.4r)/(1.4r)",
+  "paper": "Sun et al., 2022",
+  "url": "https://arxiv.org/abs/2212.10554",
+  "usedBy": [
+   "RetNet"
+  ],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "relative": true,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "rotaryDim",
+    "doc": "Leading channels that rotate; even.",
+    "type": "integer",
+    "required": false,
+    "defaultFrom": "headDim",
+    "min": 0,
+    "max": 4096,
+    "multipleOf": 2
+   },
+   {
+    "name": "base",
+    "doc": "Theta: the wavelengths span 2 pi to 2 pi base.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   },
+   {
+    "name": "layout",
+    "doc": "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
+    "type": "choice",
+    "required": false,
+    "default": "half",
+    "choices": [
+     "half",
+     "interleaved"
+    ]
+   },
+   {
+    "name": "precision",
+    "doc": "Angles in float64, or float32 exactly as Hugging Face computes them.",
+    "type": "choice",
+    "required": false,
+    "default": "exact",
+    "choices": [
+     "exact",
+     "hf-f32"
+    ]
+   },
+   {
+    "name": "scaleBase",
+    "doc": "Distance over which the first pair decays to 2/7.",
+    "type": "number",
+    "required": false,
+    "default": 512,
+    "min": 1,
+    "max": 1000000000,
+    "logarithmic": true
+   },
+   {
+    "name": "center",
+    "doc": "Position of amplitude 1.",
+    "type": "number",
+    "required": false,
+    "default": 0,
+    "min": -1000000000000000,
+    "max": 1000000000000000
+   }
+  ],
+  "tables": []
+ },
+ {
+  "id": "rerope",
+  "title": "ReRoPE",
+  "summary": "RoPE whose distances stop growing at a window, so no unseen angle ever occurs.",
+  "formula": "g(δ) = δ for δ < w, else w",
+  "paper": "Su, 2023",
+  "url": "https://github.com/bojone/rerope",
+  "usedBy": [],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "relative": true,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "rotaryDim",
+    "doc": "Leading channels that rotate; even.",
+    "type": "integer",
+    "required": false,
+    "defaultFrom": "headDim",
+    "min": 0,
+    "max": 4096,
+    "multipleOf": 2
+   },
+   {
+    "name": "base",
+    "doc": "Theta: the wavelengths span 2 pi to 2 pi base.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   },
+   {
+    "name": "layout",
+    "doc": "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
+    "type": "choice",
+    "required": false,
+    "default": "half",
+    "choices": [
+     "half",
+     "interleaved"
+    ]
+   },
+   {
+    "name": "precision",
+    "doc": "Angles in float64, or float32 exactly as Hugging Face computes them.",
+    "type": "choice",
+    "required": false,
+    "default": "exact",
+    "choices": [
+     "exact",
+     "hf-f32"
+    ]
+   },
+   {
+    "name": "window",
+    "doc": "Distances from here on count as this one.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 1000000000,
+    "logarithmic": true
+   },
+   {
+    "name": "logn",
+    "doc": "Sharpen queries beyond the trained length.",
+    "type": "boolean",
+    "required": false,
+    "default": false
+   },
+   {
+    "name": "trainedLength",
+    "doc": "Length the model was trained at, for logn.",
+    "type": "integer",
+    "required": false,
+    "min": 2,
+    "max": 1000000000
    }
   ],
   "tables": []

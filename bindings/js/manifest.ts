@@ -4,10 +4,15 @@
 /** Where an encoding acts: on the embeddings, on q and k, on the scores, on the weighted values. */
 export type Site = 'embed' | 'rotate' | 'score' | 'value';
 
-/** An extent of a table: a number, computed from another option, or free (any number of rows). */
+/** An extent of a table: a number, times·option/over + plus, or free (any number of rows). */
 export type Extent =
   | number
-  | { readonly option: string; readonly times?: number; readonly plus?: number }
+  | {
+      readonly option: string;
+      readonly times?: number;
+      readonly over?: number;
+      readonly plus?: number;
+    }
   | { readonly free: string; readonly example: number };
 
 export interface FieldInfo {

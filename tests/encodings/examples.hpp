@@ -3,6 +3,8 @@
 /// are erased at once, so that a generic test compiles once and not once per encoding.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <vector>
@@ -42,15 +44,27 @@ inline double number_of(const Registered& r, std::string_view name, const Wishes
   const auto wish = wishes.find(name);
   if (wish != wishes.end()) return wish->second;
   for (const Field& f : r.fields)
-    if (f.name == name) return f.is_required ? f.example_value : r.initial(f);
+    if (f.name == name) {
+      const double own = f.is_required ? f.example_value : r.initial(f);
+      const bool elsewhere = std::isnan(own) && !f.default_from.empty();
+      return elsewhere ? number_of(r, f.default_from, wishes) : own;
+    }
   return std::numeric_limits<double>::quiet_NaN();
 }
 
 inline Index extent_of(const Registered& r, const posenc::Dim& d, const Wishes& wishes) {
   if (!d.option.empty())
-    return static_cast<Index>(number_of(r, d.option, wishes)) * d.times + d.plus;
+    return static_cast<Index>(number_of(r, d.option, wishes)) * d.times / d.over + d.plus;
   const auto wish = wishes.find(d.free);
   return wish != wishes.end() ? static_cast<Index>(wish->second) : static_cast<Index>(d.example);
+}
+
+/// The example of a list, repeated or cut to the length it must have.
+inline Array<double> list_of(const Field& f, Index length) {
+  Array<double> list(length, f.example_value);
+  const Index given = std::min(length, static_cast<Index>(f.example_list.size()));
+  std::copy_n(f.example_list.begin(), given, list.data());
+  return list;
 }
 
 /// Every required option, every wished one, and every table, filled at random.
@@ -77,7 +91,7 @@ inline Options example_of(const Registered& r, const Wishes& wishes = {}) {
         options.text(f.name, f.choices[static_cast<std::size_t>(value)]);
         break;
       case OptionKind::list:
-        options.list(f.name, Array<double>(extent_of(r, f.shape[0], wishes), value));
+        options.list(f.name, list_of(f, extent_of(r, f.shape[0], wishes)));
         break;
       default:
         options.number(f.name, value);

@@ -9,12 +9,15 @@ import { expectClose, expectSame, randomTensor } from './support/numbers.ts';
 
 type Options = Record<string, unknown>;
 
+/** The errors of options that do not go together. */
+const ofOptions = /OUT_OF_RANGE|NOT_EVEN|NOT_INTEGER|MISSING_OPTION|OPTION_NOT_APPLICABLE/;
+
 /** A size for an extent, small where the data may decide. */
 function sizeOf(extent: Extent, info: EncodingInfo, options: Options): number {
   if (typeof extent === 'number') return extent;
   if ('free' in extent) return Math.min(extent.example, 8);
-  const { option, times = 1, plus = 0 } = extent;
-  return Number(optionValue(option, info, options)) * times + plus;
+  const { option, times = 1, over = 1, plus = 0 } = extent;
+  return Math.trunc((Number(optionValue(option, info, options)) * times) / over) + plus;
 }
 
 function optionValue(option: string, info: EncodingInfo, options: Options): unknown {
@@ -22,10 +25,18 @@ function optionValue(option: string, info: EncodingInfo, options: Options): unkn
   return options[option] ?? field?.default ?? optionValue(field?.defaultFrom ?? '', info, options);
 }
 
+/** Of a list whose elements are alike, as many as the other options ask for. */
+function exampleOf({ example, length }: FieldInfo, info: EncodingInfo, options: Options): unknown {
+  return typeof example === 'number' && length !== undefined
+    ? new Array(sizeOf(length, info, options)).fill(example)
+    : example;
+}
+
 /** What an encoding needs, and nothing more. */
 function requiredOptions(info: EncodingInfo): Options {
   const options: Options = {};
-  for (const field of info.fields) if (field.required) options[field.name] = field.example;
+  for (const field of info.fields)
+    if (field.required) options[field.name] = exampleOf(field, info, options);
   for (const table of info.tables)
     if (table.required) options[table.name] = tableFor(table, info, options);
   return options;
@@ -98,13 +109,18 @@ for (const info of encodings) {
         for (const value of allowed(field, info, options)) {
           const changed = { ...options, [field.name]: value };
           // A value in its own range may still not fit the others, which is an error of its own.
-          const tables = Object.fromEntries(
-            info.tables.filter((t) => t.required).map((t) => [t.name, tableFor(t, info, changed)]),
-          );
+          const tables = Object.fromEntries([
+            ...info.fields
+              .filter((f) => f.required && f.type === 'list' && f.name !== field.name)
+              .map((f) => [f.name, exampleOf(f, info, changed)]),
+            ...info.tables
+              .filter((t) => t.required)
+              .map((t) => [t.name, tableFor(t, info, changed)]),
+          ]);
           try {
             anyEncoding(pe, info.id, { ...changed, ...tables }).dispose();
           } catch (error) {
-            expect(error).toMatchObject({ code: expect.stringMatching(/OUT_OF_RANGE|NOT_EVEN/) });
+            expect(error).toMatchObject({ code: expect.stringMatching(ofOptions) });
           }
         }
     });

@@ -8,7 +8,17 @@
 #include "posenc/encodings/none.hpp"
 #include "posenc/encodings/rotary/rerope.hpp"
 #include "posenc/encodings/rotary/rope.hpp"
+#include "posenc/encodings/rotary/rope_dynamic_ntk.hpp"
 #include "posenc/encodings/rotary/rope_linear.hpp"
+#include "posenc/encodings/rotary/rope_llama3.hpp"
+#include "posenc/encodings/rotary/rope_longrope.hpp"
+#include "posenc/encodings/rotary/rope_ntk.hpp"
+#include "posenc/encodings/rotary/rope_ntk_by_parts.hpp"
+#include "posenc/encodings/rotary/rope_power.hpp"
+#include "posenc/encodings/rotary/rope_proportional.hpp"
+#include "posenc/encodings/rotary/rope_truncated.hpp"
+#include "posenc/encodings/rotary/rope_yarn.hpp"
+#include "posenc/encodings/rotary/xpos.hpp"
 #include "posenc/encodings/shaw.hpp"
 #include "posenc/encodings/sinusoidal.hpp"
 #include "posenc/encodings/t5.hpp"
@@ -24,6 +34,16 @@ using Encodings = TypeList<  //
     Sinusoidal,              //
     Rope,                    //
     RopeLinear,              //
+    RopeNtk,                 //
+    RopeDynamicNtk,          //
+    RopeNtkByParts,          //
+    RopeYarn,                //
+    RopeLongrope,            //
+    RopeLlama3,              //
+    RopeProportional,        //
+    RopePower,               //
+    RopeTruncated,           //
+    Xpos,                    //
     Rerope,                  //
     Alibi,                   //
     T5,                      //

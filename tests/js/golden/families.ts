@@ -9,12 +9,20 @@ import { runAlibiBias, runAlibiSlopes, runShaw, runT5Bias, runT5Buckets } from '
 import type { GoldenCase } from './cases.ts';
 import { runPositionIds, runSinusoidal } from './embeddings.ts';
 import { runRealLayer } from './model-layers.ts';
-import { runOnnxRotary, runOrtRotary, runRopeApply, runRopeFrequencies } from './rotations.ts';
+import {
+  runGiraffe,
+  runNtkMixed,
+  runRopeFrequencies,
+  runScaledRopeApply,
+  runXpos,
+  runXTransformersNtk,
+  runYarnRepository,
+} from './rotary-plans.ts';
+import { runOnnxRotary, runOrtRotary, runRopeApply } from './rotations.ts';
 
 export type Family = { run: (one: GoldenCase) => void } | { notYet: string };
 
 const notYet = (reason: string): Family => ({ notYet: reason });
-const otherRope = notYet('RoPE scalings beyond linear come later');
 
 export const families: Readonly<Record<string, Family>> = {
   alibi_bias_: { run: runAlibiBias },
@@ -26,20 +34,21 @@ export const families: Readonly<Record<string, Family>> = {
   real_stories260k_layer: { run: runRealLayer },
   real_stories260k_logits: notYet('the whole model is run by model.test.ts'),
   rope_apply_: { run: runRopeApply },
-  rope_freqs_default_: { run: runRopeFrequencies },
-  rope_freqs_linear_: { run: runRopeFrequencies },
-  rope_freqs_partial_: { run: runRopeFrequencies },
+  rope_apply_deepseek_interleave_: { run: runScaledRopeApply },
+  rope_apply_half_yarn_: { run: runScaledRopeApply },
+  rope_apply_interleaved_meta_llama31_: { run: runScaledRopeApply },
+  rope_freqs_: { run: runRopeFrequencies },
+  rope_xtransformers_ntk_: { run: runXTransformersNtk },
+  rope_xtransformers_xpos_: { run: runXpos },
   shaw_: { run: runShaw },
   sinusoidal_: { run: runSinusoidal },
   t5_bias_: { run: runT5Bias },
   t5_bucket_: { run: runT5Buckets },
 
-  rope_freqs_: otherRope,
-  rope_xtransformers_: otherRope,
-  yarnrepo_: otherRope,
-  giraffe_: otherRope,
-  ntk_mixed_: otherRope,
-  xpos_: notYet('xPos comes later'),
+  yarnrepo_: { run: runYarnRepository },
+  giraffe_: { run: runGiraffe },
+  ntk_mixed_: { run: runNtkMixed },
+  xpos_: { run: runXpos },
   mrope_: notYet('positions with several axes come later'),
   rope2d_: notYet('positions with several axes come later'),
   sinusoidal2d_: notYet('positions with several axes come later'),

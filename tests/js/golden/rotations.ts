@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import type { EncodingOptions, Tensor } from 'posenc';
+import type { Tensor } from 'posenc';
 import { expect } from 'vitest';
 import { pe } from '../support/instance.ts';
 import { expectClose, sizeOf } from '../support/numbers.ts';
 import { type GoldenArray, type GoldenCase, tensorOf } from './cases.ts';
 
-type Options = EncodingOptions['rope'];
 const count = (n: number) => Array.from({ length: n }, (_, i) => i);
 
 export function runRopeApply({ params, inputs, expected, tolerance }: GoldenCase): void {
@@ -32,7 +31,7 @@ export function runRopeApply({ params, inputs, expected, tolerance }: GoldenCase
 }
 
 /** [B, n, H, D] as [B, H, n, D], and the other way round. */
-function swapMiddle({ data, shape }: Tensor): Tensor {
+export function swapMiddle({ data, shape }: Tensor): Tensor {
   const [B, n, H, D] = shape;
   const out = new Float32Array(data.length);
   for (const b of count(B))
@@ -44,52 +43,18 @@ function swapMiddle({ data, shape }: Tensor): Tensor {
   return { data: out, shape: [B, H, n, D] };
 }
 
-export function runRopeFrequencies({ params, inputs, expected, tolerance }: GoldenCase): void {
-  const { config } = params;
-  const headDim = config.head_dim ?? config.hidden_size / config.num_attention_heads;
-  const options: Options = {
-    headDim,
-    rotaryDim: Math.trunc(headDim * (config.partial_rotary_factor ?? 1)),
-    base: config.rope_theta,
-  };
-  const factor = config.rope_scaling?.factor;
-  const make = (precision: 'exact' | 'hf-f32') =>
-    factor === undefined
-      ? pe.encoding('rope', { ...options, precision })
-      : pe.encoding('rope-linear', { ...options, precision, factor });
-  const exact = make('exact');
-  const reference = make('hf-f32');
-  for (const one of expected.by_seq_len) {
-    const plan = exact.plan(one.seq_len ?? undefined);
-    expectClose(plan.inverseFrequencies, one.inv_freq_f64.data, tolerance.f64, 'inv_freq_f64');
-    expect(plan.attentionFactor).toBe(one.attention_factor ?? 1);
-    const single = reference.plan(one.seq_len ?? undefined).inverseFrequencies;
-    expectClose(single, one.inv_freq.data, tolerance.f32, 'inv_freq');
-  }
-  const pairs = expected.cos_f64.shape[1];
-  const [cos, sin] = cosinesAndSines(exact, headDim, pairs, inputs.positions);
-  expectClose(cos, expected.cos_f64.data, { rtol: 0, atol: 1e-6 }, 'cos');
-  expectClose(sin, expected.sin_f64.data, { rtol: 0, atol: 1e-6 }, 'sin');
-  const allowed: number[] = tolerance.cos_sin_f32_atol_per_position;
-  const [cosF32, sinF32] = cosinesAndSines(reference, headDim, pairs, inputs.positions);
-  for (const [t, atol] of allowed.entries()) {
-    const part = <T>(all: { slice(a: number, b: number): T }) =>
-      all.slice(t * pairs, (t + 1) * pairs);
-    expectClose(part(cosF32), part(expected.cos_f64.data as number[]), { rtol: 0, atol }, 'cos');
-    expectClose(part(sinF32), part(expected.sin_f64.data as number[]), { rtol: 0, atol }, 'sin');
-  }
-}
-
 /** Turning [1 … 1 | 0 … 0] leaves the cosines in the first half and the sines in the second. */
-function cosinesAndSines(
-  rope: { rotate(x: Tensor, positions: number[]): Tensor },
+export function cosinesAndSines(
+  rope: { rotate(x: Tensor, positions: number[], options: { length?: number }): Tensor },
   headDim: number,
   pairs: number,
   positions: number[],
+  length?: number,
 ): [Float32Array, Float32Array] {
   const data = new Float32Array(positions.length * headDim);
   for (const t of count(positions.length)) data.fill(1, t * headDim, t * headDim + pairs);
-  const turned = rope.rotate({ data, shape: [positions.length, headDim] }, positions).data;
+  const x = { data, shape: [positions.length, headDim] };
+  const turned = rope.rotate(x, positions, { length }).data;
   const half = (offset: number) =>
     Float32Array.from({ length: positions.length * pairs }, (_, i) => {
       const [t, pair] = [Math.floor(i / pairs), i % pairs];

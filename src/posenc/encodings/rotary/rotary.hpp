@@ -47,11 +47,17 @@ constexpr auto rotary_fields(Own... own) {
       own...};
 }
 
+/// base^(2i/r): positions per radian. In float32 by the operations of the reference.
+template <std::floating_point Real>
+Real rotary_period(double base, Index rotary_dim, Index pair) {
+  const Real exponent = static_cast<Real>(2 * pair) / static_cast<Real>(rotary_dim);
+  return std::pow(static_cast<Real>(base), exponent);
+}
+
 /// base^(-2i/r); in float32 by the operations of the reference: 1 / base^(2i/r).
 template <std::floating_point Real>
 Real rotary_frequency(double base, Index rotary_dim, Index pair) {
-  const Real exponent = static_cast<Real>(2 * pair) / static_cast<Real>(rotary_dim);
-  return Real(1) / std::pow(static_cast<Real>(base), exponent);
+  return Real(1) / rotary_period<Real>(base, rotary_dim, pair);
 }
 
 /// What most schedules leave as it is. A schedule derives from this and hides what it does itself;
@@ -66,6 +72,8 @@ struct ScheduleDefaults {
   /// Multiplies the softmax scale in force.
   static double logit_scale(const RotaryOptions&) { return 1; }
   static double query_scale(const RotaryOptions&, double /*position*/) { return 1; }
+  /// `declared` is what the spec says; options that let the length in, or pin it, say otherwise.
+  static LengthPolicy length_policy(const RotaryOptions&, LengthPolicy declared) { return declared; }
 
   /// Multiplies cosine and sine.
   double attention_factor() const { return 1; }
@@ -144,7 +152,7 @@ class Rotary : public EncodingDefaults {
             .attention_factor = schedule.attention_factor(),
             .logit_scale = S::logit_scale(o_),
             .rotation = r,
-            .length_policy = spec.length_policy};
+            .length_policy = S::length_policy(o_, spec.length_policy)};
   }
 
   void angles(const AngleBlock& b) const {
