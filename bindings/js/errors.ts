@@ -77,6 +77,7 @@ export function fault(code: PosencErrorCode, about: Fault): PosencError {
   const argument = about.field.replace(/(\.(data|shape|start)\b|\[\d).*$/, '');
   return new PosencError({
     code,
+    ...(about.kind === undefined ? {} : { kind: about.kind }),
     field: argument,
     message: message.length > longestMessage ? `${message.slice(0, longestMessage - 1)}…` : message,
     details: {

@@ -55,14 +55,12 @@ export function readT5(c: Context): Reading {
   const heads = headsOf(c);
   const buckets = c.require('buckets', ['relative_attention_num_buckets'], { ...counting, min: 2 });
   const maxDistance = c.require('maxDistance', ['relative_attention_max_distance'], counting);
-  const stack = (bidirectional: boolean) => ({
-    encoding: layerEncoding(
-      't5',
-      { heads, bidirectional, buckets, maxDistance },
-      { needs: ['table'], shapes: { table: [buckets, heads] } },
-    ),
-    causal: !bidirectional,
-  });
+  const stack = (bidirectional: boolean) => {
+    c.ledger.note('bidirectional', bidirectional, 'derived');
+    const tables = { needs: ['table'], shapes: { table: [buckets, heads] } };
+    const options = { heads, bidirectional, buckets, maxDistance };
+    return { encoding: layerEncoding('t5', options, tables), causal: !bidirectional };
+  };
   return uniform(c, {
     encoder: () => stack(true),
     decoder: () => stack(false),
