@@ -2,6 +2,7 @@
 /** One reading of one model: where to look for a key, and what its family takes for granted. */
 
 import type { Family } from './families.js';
+import { configFault } from './faults.js';
 import type { Ledger } from './ledger.js';
 import type { Rules, Section } from './section.js';
 import type { Provenance } from './types.js';
@@ -79,9 +80,16 @@ export class Context {
     return this.ledger.note(name, value, provenance, path);
   }
 
-  missing(keys: readonly string[], section = this.text) {
-    const others = keys.length > 1 ? ` (or ${keys.slice(1).join(', ')})` : '';
-    return section.fault('MISSING_KEY', keys[0], `given${others} for ${this.modelType}`, undefined);
+  missing(keys: readonly string[]) {
+    const expected = `given for ${this.modelType}`;
+    const more = { alsoKnownAs: keys.slice(1) };
+    return this.text.fault('MISSING_KEY', keys[0], expected, undefined, more);
+  }
+
+  /** Two values disagree; `more` has them all. */
+  inconsistent(path: string, expected: string, received: unknown, more: Record<string, unknown>) {
+    const { where } = this.ledger;
+    return configFault('INCONSISTENT', { where, path, expected, received, more });
   }
 
   private assumed(keys: readonly string[]): number | boolean | string | undefined {
@@ -113,7 +121,7 @@ const longest: Rules = { min: 1, max: 2 ** 53, integer: true };
 
 /** Width of a head and number of heads, as every family derives them. */
 export function headDimOf(c: Context): number {
-  const given = c.number(names.headDim, counting);
+  const given = c.number(names.headDim, { ...counting, max: 65536 });
   const hidden = c.number(names.hidden, counting);
   const heads = c.number(names.heads, counting);
   const fits = hidden !== undefined && heads !== undefined;
@@ -133,9 +141,8 @@ export function headDimOf(c: Context): number {
   if (heads === undefined) throw c.missing(names.heads);
   if (given !== undefined && hidden.provenance === 'default') return c.enter('headDim', given);
   if (hidden.value % heads.value !== 0)
-    throw c.text.fault(
-      'INCONSISTENT',
-      hidden.path?.split('.').at(-1) ?? names.hidden[0],
+    throw c.inconsistent(
+      hidden.path ?? names.hidden[0],
       `a multiple of the ${heads.value} heads, or head_dim given`,
       hidden.value,
       { heads: heads.value, headsPath: heads.path, warning: 'W11' },

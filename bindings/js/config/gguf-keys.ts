@@ -54,11 +54,13 @@ export function translate(metadata: Section, arch: string, ledger: Ledger): Tran
   const original = new Map<string, string>([['model_type', 'general.architecture']]);
   for (const [suffix, target] of Object.entries(keys)) {
     const key = `${arch}.${suffix}`;
-    const value = scalar(metadata.get(key));
-    if (value === undefined || original.has(target)) continue;
-    original.set(target, key);
     const nested = target.startsWith('rope_scaling.');
-    (nested ? scaling : object)[nested ? target.slice(13) : target] = value;
+    const [holder, name] = nested ? [scaling, target.slice(13)] : [object, target];
+    const value = scalar(metadata.get(key));
+    // Absent ones too: an error about a missing key has to name it as the file would.
+    if (!original.has(target) || (value !== undefined && holder[name] === undefined))
+      original.set(target, key);
+    if (value !== undefined && holder[name] === undefined) holder[name] = value;
   }
   adapt(metadata, arch, object, scaling, original);
   if (Object.keys(scaling).length > 0) object.rope_scaling = scaling;

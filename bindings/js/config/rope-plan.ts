@@ -146,9 +146,8 @@ function rotaryDimOf(
 
   function checked(width: number, path = c.text.pathOf('head_dim')): number {
     if (width % 2 === 0 && width >= 2 && width <= headDim) return width;
-    throw c.text.fault(
-      'INCONSISTENT',
-      path.split('.').at(-1) ?? path,
+    throw c.inconsistent(
+      path,
       `such that an even number of the ${headDim} channels rotates`,
       width,
       { rotaryDim: width, headDim, warning: 'W11' },

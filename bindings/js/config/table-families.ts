@@ -32,12 +32,10 @@ export function learned(c: Context, keys: readonly string[] = rowsKeys): LayerEn
   const rows = within ? given.value : given.value + offset;
   const usable = within ? given.value - offset : given.value;
   if (usable < 1)
-    throw c.text.fault(
-      'INCONSISTENT',
-      given.path ?? keys[0],
-      `more than the ${offset} reserved rows`,
+    throw c.inconsistent(given.path ?? keys[0], `more than the ${offset} reserved rows`, rows, {
       rows,
-    );
+      reserved: offset,
+    });
   c.enter('trainedLength', {
     ...given,
     value: usable,

@@ -45,7 +45,9 @@ describe('rotary keys', () => {
 
   it('C12: a given factor is not replaced by the ratio of lengths', () => {
     const scaling = { rope_type: 'yarn', factor: 4, original_max_position_embeddings: 32768 };
-    expect(options({ ...llama, max_position_embeddings: 40960, rope_scaling: scaling }).factor).toBe(4);
+    expect(
+      options({ ...llama, max_position_embeddings: 40960, rope_scaling: scaling }).factor,
+    ).toBe(4);
     const { factor: _, ...without } = scaling;
     const model = fromConfig({ ...llama, max_position_embeddings: 40960, rope_scaling: without });
     expect(model.encodingFor(0).options.factor).toBe(1.25);
@@ -72,9 +74,10 @@ describe('rotary keys', () => {
       options: { shortFactor: [1, 1], longFactor: [2, 4], factor: 2, originalLength: 8 },
     });
     const yarn = { rope_type: 'deepseek_yarn', factor: 2, original_max_position_embeddings: 8 };
-    expect(fromConfig({ head_dim: 4, max_position_embeddings: 16, rope_scaling: yarn }).encodingFor(0).id).toBe(
-      'rope-yarn',
-    );
+    expect(
+      fromConfig({ head_dim: 4, max_position_embeddings: 16, rope_scaling: yarn }).encodingFor(0)
+        .id,
+    ).toBe('rope-yarn');
   });
 
   it('a null entry of nested parameters does not rotate', () => {
@@ -137,14 +140,19 @@ describe('rotary keys', () => {
   });
 
   it('Cohere 2 rotates only where there is a window', () => {
-    const model = fromConfig({ model_type: 'cohere2', ...heads, num_hidden_layers: 8, rope_theta: 50000 });
+    const model = fromConfig({
+      model_type: 'cohere2',
+      ...heads,
+      num_hidden_layers: 8,
+      rope_theta: 50000,
+    });
     expect(model.encodingFor(0)).toMatchObject({ id: 'rope', options: { layout: 'interleaved' } });
     expect(model.encodingFor(3).id).toBe('none');
   });
 
   it('layers without attention have no encoding', () => {
     const model = fromConfig({
-      ...(fixture('qwen3.5') as { text_config: object }).text_config,
+      ...(fixture('qwen3.5').text_config as object),
       layer_types: ['linear_attention', 'linear_attention', 'linear_attention', 'full_attention'],
     });
     expect(model.encodingFor(0).id).toBe('none');
@@ -181,7 +189,11 @@ describe('other families', () => {
 
   it('encoders with ALiBi look both ways', () => {
     const jina = { ...fixture('bert-base'), position_embedding_type: 'alibi' };
-    expect(fromConfig(jina).encodingFor(0).options).toEqual({ heads: 12, biasMax: 8, form: 'symmetric' });
+    expect(fromConfig(jina).encodingFor(0).options).toEqual({
+      heads: 12,
+      biasMax: 8,
+      form: 'symmetric',
+    });
   });
 
   it('DeBERTa without buckets, Transformer-XL, Swin, sinusoids', () => {

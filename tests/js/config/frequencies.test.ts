@@ -17,12 +17,26 @@ const near = (got: number, want: number, tolerance: number, what: string) =>
 /** At pairs 0, 1, 2, n/4, n/2, 3n/4, n-2, n-1; computed with numpy in float64. */
 const published: Record<string, number[]> = {
   'llama-2-7b': [1, 0.865964323, 0.749894209, 0.1, 0.01, 0.001, 1.33352143e-4, 1.15478198e-4],
-  'code-llama-7b': [1, 0.805842188, 0.649381632, 0.0316227766, 0.001, 3.16227766e-5, 1.53992653e-6, 1.24093776e-6],
-  'qwen2.5-7b-yarn': [1, 0.805842188, 0.649381632, 0.0316227766, 6.02941176e-4, 7.90569415e-6, 3.84981632e-7, 3.1023444e-7],
+  'code-llama-7b': [
+    1, 0.805842188, 0.649381632, 0.0316227766, 0.001, 3.16227766e-5, 1.53992653e-6, 1.24093776e-6,
+  ],
+  'qwen2.5-7b-yarn': [
+    1, 0.805842188, 0.649381632, 0.0316227766, 6.02941176e-4, 7.90569415e-6, 3.84981632e-7,
+    3.1023444e-7,
+  ],
   'deepseek-v3': [1, 0.749894209, 0.562341325, 0.1, 0.0055, 2.5e-5, 4.44569853e-6, 3.33380358e-6],
-  'gpt-oss-20b': [1, 0.689044306, 0.474782055, 0.0508132748, 4.56483919e-4, 4.09997848e-6, 4.38797825e-7, 3.02351143e-7],
-  'llama-3.1-8b': [1, 0.814617234, 0.663601238, 0.0376060309, 5.24846161e-4, 6.64786987e-6, 3.76732269e-7, 3.06892599e-7],
-  'llama-3.2-1b': [1, 0.663601238, 0.440366603, 0.0376060309, 4.29556797e-4, 1.66196747e-6, 1.41927203e-7, 9.41830673e-8],
+  'gpt-oss-20b': [
+    1, 0.689044306, 0.474782055, 0.0508132748, 4.56483919e-4, 4.09997848e-6, 4.38797825e-7,
+    3.02351143e-7,
+  ],
+  'llama-3.1-8b': [
+    1, 0.814617234, 0.663601238, 0.0376060309, 5.24846161e-4, 6.64786987e-6, 3.76732269e-7,
+    3.06892599e-7,
+  ],
+  'llama-3.2-1b': [
+    1, 0.663601238, 0.440366603, 0.0376060309, 4.29556797e-4, 1.66196747e-6, 1.41927203e-7,
+    9.41830673e-8,
+  ],
 };
 
 const frequencies = (encoding: LayerEncoding, length?: number) => {
@@ -41,7 +55,8 @@ describe('published numbers', () => {
     });
 
   it('factors of attention and logits', () => {
-    const of = (name: string, layer = 0) => frequencies(fromConfig(fixture(name)).encodingFor(layer));
+    const of = (name: string, layer = 0) =>
+      frequencies(fromConfig(fixture(name)).encodingFor(layer));
     near(of('deepseek-v3').logitScale, 1.87385, 1e-5, 'V3');
     expect(of('deepseek-v3').attentionFactor).toBe(1);
     near(of('deepseek-v2-lite').logitScale, 1.58963, 1e-5, 'V2');
@@ -53,7 +68,12 @@ describe('published numbers', () => {
   });
 
   it('C1, C2, D14: angles', () => {
-    near(frequencies(fromConfig(fixture('code-llama-7b')).encodingFor(0)).values[32] * 4096, 4.096, 1e-12, 'C1');
+    near(
+      frequencies(fromConfig(fixture('code-llama-7b')).encodingFor(0)).values[32] * 4096,
+      4.096,
+      1e-12,
+      'C1',
+    );
     const gemma = fromConfig(fixture('gemma-3-4b'));
     near(frequencies(gemma.encodingFor(5)).values[1] * 800, 89.768713, 1e-8, 'global');
     near(frequencies(gemma.encodingFor(0)).values[1] * 800, 744.457633, 1e-8, 'local');
@@ -74,13 +94,23 @@ describe('published numbers', () => {
     };
     const { encodingFor } = bound(config);
     const want = [1, 0.069336, 0.004807, 0.000333];
-    for (const [i, x] of frequencies(encodingFor, 32).values.entries()) near(x, want[i], 2e-3, `${i}`);
-    expect(frequencies(encodingFor, 8).values.map((x) => Number(x.toFixed(9)))).toEqual([1, 0.1, 0.01, 0.001]);
+    for (const [i, x] of frequencies(encodingFor, 32).values.entries())
+      near(x, want[i], 2e-3, `${i}`);
+    expect(frequencies(encodingFor, 8).values.map((x) => Number(x.toFixed(9)))).toEqual([
+      1, 0.1, 0.01, 0.001,
+    ]);
   });
 
   it('D4: the bounds of the band of Llama 3.1', () => {
     const { values } = frequencies(fromConfig(fixture('llama-3.1-8b')).encodingFor(0));
-    const want = { 28: 0.00321145, 29: 0.00216657, 30: 0.00137189, 34: 0.000178508, 35: 9.55621e-5, 36: 7.78466e-5 };
+    const want = {
+      28: 0.00321145,
+      29: 0.00216657,
+      30: 0.00137189,
+      34: 0.000178508,
+      35: 9.55621e-5,
+      36: 7.78466e-5,
+    };
     for (const [i, x] of Object.entries(want)) near(values[Number(i)], x, 2e-5, i);
   });
 });

@@ -68,7 +68,9 @@ describe('hostile objects', () => {
     const angry = () => {
       throw new Error('no');
     };
-    survives(() => use(Object.defineProperty({ ...base }, 'rope_theta', { get: angry, enumerable: true })));
+    survives(() =>
+      use(Object.defineProperty({ ...base }, 'rope_theta', { get: angry, enumerable: true })),
+    );
     for (const trap of ['get', 'ownKeys', 'getOwnPropertyDescriptor', 'has'])
       survives(() => use(new Proxy(base, { [trap]: angry })));
     survives(() => use({ ...base, rope_scaling: new Proxy({}, { ownKeys: angry }) }));
@@ -96,7 +98,14 @@ describe('hostile objects', () => {
 
   it('functions, symbols, dates and typed arrays in every place', () => {
     for (const value of [() => 1, Symbol('x'), new Date(), new Map(), 1n, new Uint8Array(4), /x/])
-      for (const key of ['model_type', 'head_dim', 'rope_theta', 'rope_scaling', 'layer_types', 'text_config'])
+      for (const key of [
+        'model_type',
+        'head_dim',
+        'rope_theta',
+        'rope_scaling',
+        'layer_types',
+        'text_config',
+      ])
         survives(() => use({ ...base, [key]: value }));
   });
 
@@ -106,7 +115,8 @@ describe('hostile objects', () => {
       fromConfig({ ...base, rope_scaling: { rope_type: nasty, factor: 2 } });
       expect.unreachable();
     } catch (error) {
-      expect((error as Error).message).not.toMatch(/[\u0000-\u001f]/);
+      const codes = [...(error as Error).message].map((one) => one.charCodeAt(0));
+      expect(Math.min(...codes)).toBeGreaterThanOrEqual(32);
     }
   });
 });
@@ -124,7 +134,25 @@ describe('noise', () => {
     'window_size',
   ];
   const scalar = fc.oneof(
-    fc.constantFrom(0, 1, -1, 2, 3, 64, 128, 0.25, 1e4, 1e400, Number.NaN, null, true, false, '', '8', 'yarn'),
+    fc.constantFrom(
+      0,
+      1,
+      -1,
+      2,
+      3,
+      64,
+      128,
+      0.25,
+      1e4,
+      Number.POSITIVE_INFINITY,
+      Number.NaN,
+      null,
+      true,
+      false,
+      '',
+      '8',
+      'yarn',
+    ),
     fc.integer(),
     fc.double(),
     fc.string(),
@@ -159,14 +187,20 @@ describe('noise', () => {
   it('published configurations with a change', () => {
     const names = [...fixtures.keys()];
     fc.assert(
-      fc.property(fc.constantFrom(...names), fc.nat(), value, fc.boolean(), (name, at, other, remove) => {
-        const config = structuredClone(fixtures.get(name)) as Record<string, unknown>;
-        const places = [...paths(config)];
-        const [holder, key] = places[at % places.length];
-        if (remove) delete holder[key];
-        else holder[key] = other;
-        survives(() => use(config));
-      }),
+      fc.property(
+        fc.constantFrom(...names),
+        fc.nat(),
+        value,
+        fc.boolean(),
+        (name, at, other, remove) => {
+          const config = structuredClone(fixtures.get(name)) as Record<string, unknown>;
+          const places = [...paths(config)];
+          const [holder, key] = places[at % places.length];
+          if (remove) delete holder[key];
+          else holder[key] = other;
+          survives(() => use(config));
+        },
+      ),
       { numRuns: 5000 },
     );
   });
@@ -174,25 +208,56 @@ describe('noise', () => {
   it('texts of published configurations cut and overwritten', () => {
     const texts = [...fixtures.values()].map((config) => JSON.stringify(config));
     fc.assert(
-      fc.property(fc.constantFrom(...texts), fc.nat(), fc.string({ maxLength: 3 }), (text, at, put) => {
-        const where = at % text.length;
-        survives(() => use(text.slice(0, where) + put + text.slice(where + put.length)));
-        survives(() => use(text.slice(0, where)));
-      }),
+      fc.property(
+        fc.constantFrom(...texts),
+        fc.nat(),
+        fc.string({ maxLength: 3 }),
+        (text, at, put) => {
+          const where = at % text.length;
+          survives(() => use(text.slice(0, where) + put + text.slice(where + put.length)));
+          survives(() => use(text.slice(0, where)));
+        },
+      ),
       { numRuns: 2000 },
     );
   });
 
   it('GGUF metadata of anything', () => {
-    const suffixes = ['context_length', 'attention.head_count', 'embedding_length', 'rope.dimension_count', 'rope.freq_base', 'rope.scaling.type', 'rope.scaling.factor', 'rope.dimension_sections', 'attention.key_length', 'block_count', 'rope.scaling.yarn_log_multiplier', 'attention.max_alibi_bias'];
-    const arches = ['llama', 'qwen2vl', 'gemma3', 'deepseek2', 'bert', 'bloom', 't5', 'mpt', 'gpt2', 'phi3', 'other'];
+    const suffixes = [
+      'context_length',
+      'attention.head_count',
+      'embedding_length',
+      'rope.dimension_count',
+      'rope.freq_base',
+      'rope.scaling.type',
+      'rope.scaling.factor',
+      'rope.dimension_sections',
+      'attention.key_length',
+      'block_count',
+      'rope.scaling.yarn_log_multiplier',
+      'attention.max_alibi_bias',
+    ];
+    const arches = [
+      'llama',
+      'qwen2vl',
+      'gemma3',
+      'deepseek2',
+      'bert',
+      'bloom',
+      't5',
+      'mpt',
+      'gpt2',
+      'phi3',
+      'other',
+    ];
     fc.assert(
       fc.property(
         fc.constantFrom(...arches),
         fc.dictionary(fc.constantFrom(...suffixes), fc.oneof(value, fc.bigInt())),
         (arch, entries) => {
           const metadata: Record<string, unknown> = { 'general.architecture': arch };
-          for (const [suffix, entry] of Object.entries(entries)) metadata[`${arch}.${suffix}`] = entry;
+          for (const [suffix, entry] of Object.entries(entries))
+            metadata[`${arch}.${suffix}`] = entry;
           survives(() => JSON.stringify(fromGGUF(metadata)));
         },
       ),
@@ -203,9 +268,17 @@ describe('noise', () => {
   it('64 KB take at most 50 ms', () => {
     const long = JSON.stringify({
       ...base,
-      rope_scaling: { rope_type: 'linear', factor: 2, ...Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`kee_${i}`, i])) },
+      rope_scaling: {
+        rope_type: 'linear',
+        factor: 2,
+        ...Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`kee_${i}`, i])),
+      },
     });
-    for (const text of [long, `{"a":"${'x'.repeat(65000)}"}`, `{"a":${'['.repeat(30000)}${']'.repeat(30000)}}`]) {
+    for (const text of [
+      long,
+      `{"a":"${'x'.repeat(65000)}"}`,
+      `{"a":${'['.repeat(30000)}${']'.repeat(30000)}}`,
+    ]) {
       const start = performance.now();
       survives(() => use(text));
       expect(performance.now() - start).toBeLessThan(milliseconds(text.length) * patience);
@@ -216,14 +289,14 @@ describe('noise', () => {
 function* flatKeys(config: object): Generator<string> {
   for (const [key, value] of Object.entries(config)) {
     yield key;
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) yield* flatKeys(value);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      yield* flatKeys(value);
   }
 }
 
 function* paths(config: Record<string, unknown>): Generator<[Record<string, unknown>, string]> {
   for (const [key, value] of Object.entries(config)) {
     yield [config, key];
-    if (typeof value === 'object' && value !== null)
-      yield* paths(value as Record<string, unknown>);
+    if (typeof value === 'object' && value !== null) yield* paths(value as Record<string, unknown>);
   }
 }

@@ -21,7 +21,9 @@ function warnings(config: object, options?: ConfigOptions) {
 }
 function only(code: string, config: object, options?: ConfigOptions) {
   const found = warnings(config, options).filter((one) => one.code === code);
-  expect(found.length, `${code} in ${JSON.stringify(warnings(config, options))}`).toBeGreaterThan(0);
+  expect(found.length, `${code} in ${JSON.stringify(warnings(config, options))}`).toBeGreaterThan(
+    0,
+  );
   return found[0];
 }
 const codes = (config: object, options?: ConfigOptions) =>
@@ -29,7 +31,11 @@ const codes = (config: object, options?: ConfigOptions) =>
 
 function refused(config: object | string, code: PosencErrorCode, path: string, warning?: string) {
   const error = caught(() => fromConfig(config));
-  expect([error.kind, error.code, error.details.path], error.message).toEqual(['config', code, path]);
+  expect([error.kind, error.code, error.details.path], error.message).toEqual([
+    'config',
+    code,
+    path,
+  ]);
   if (warning !== undefined) expect(error.details.warning).toBe(warning);
   expect(error.message).toContain('fromConfig');
   expect(error.message.length).toBeLessThanOrEqual(200);
@@ -52,7 +58,9 @@ describe('rules', () => {
     const model = fromConfig(config);
     expect(model.encodingFor(0).options).not.toHaveProperty('attentionFactor');
     expect(model.provenance['rope_scaling.attn_factor']).toBe('ignored');
-    const { attentionFactor } = fromConfig(scaling({ ...yarn, attention_factor: 1 })).encodingFor(0).options;
+    const { attentionFactor } = fromConfig(scaling({ ...yarn, attention_factor: 1 })).encodingFor(
+      0,
+    ).options;
     expect(attentionFactor, 'D8: an explicit one wins').toBe(1);
   });
 
@@ -70,7 +78,9 @@ describe('rules', () => {
       lenient: true,
     });
     expect(lenient.encodingFor(0).id).toBe('rope-dynamic-ntk');
-    expect(lenient.warnings.some(({ code, severity }) => code === 'W02' && severity === 'warning')).toBe(true);
+    expect(
+      lenient.warnings.some(({ code, severity }) => code === 'W02' && severity === 'warning'),
+    ).toBe(true);
   });
 
   it('W02: both dictionaries', () => {
@@ -91,7 +101,9 @@ describe('rules', () => {
     const other = { ...base, rope_theta: 20000, rope_parameters: { rope_theta: 1e6 } };
     expect(only('W03', other).severity).toBe('warning');
     expect(fromConfig(other).encodingFor(0).options.base).toBe(1e6);
-    expect(codes({ ...base, rope_theta: 1e6, rope_parameters: { rope_theta: 1e6 } })).not.toContain('W03');
+    expect(codes({ ...base, rope_theta: 1e6, rope_parameters: { rope_theta: 1e6 } })).not.toContain(
+      'W03',
+    );
   });
 
   it('W04: a dictionary that is none', () => {
@@ -103,11 +115,19 @@ describe('rules', () => {
   });
 
   it('W05: mrope as a type', () => {
-    expect(only('W05', scaling({ type: 'mrope', mrope_section: [8, 12, 12] })).severity).toBe('note');
-    expect(codes(scaling({ rope_type: 'default', mrope_section: [8, 12, 12] }))).not.toContain('W05');
+    expect(only('W05', scaling({ type: 'mrope', mrope_section: [8, 12, 12] })).severity).toBe(
+      'note',
+    );
+    expect(codes(scaling({ rope_type: 'default', mrope_section: [8, 12, 12] }))).not.toContain(
+      'W05',
+    );
     refused(scaling({ type: 'mrope' }), 'MISSING_KEY', 'rope_scaling.mrope_section');
     // E4: sections of a partial rotation have to fit the part.
-    refused(scaling({ rope_type: 'default', mrope_section: [2, 1, 1] }), 'INCONSISTENT', 'rope_scaling.mrope_section');
+    refused(
+      scaling({ rope_type: 'default', mrope_section: [2, 1, 1] }),
+      'INCONSISTENT',
+      'rope_scaling.mrope_section',
+    );
     // Sections with a scaling are right for text alone, and that is said.
     const both = scaling({ ...yarn, mrope_section: [8, 12, 12] });
     expect(only('W05', both).severity).toBe('warning');
@@ -126,18 +146,26 @@ describe('rules', () => {
       ['rope_parameters', 'note'],
       ['rope_parameters.sliding_attention', 'warning'],
     ]);
-    expect(fromConfig(nested).encodingFor(1)).toMatchObject({ id: 'rope', options: { base: 10000 } });
+    expect(fromConfig(nested).encodingFor(1)).toMatchObject({
+      id: 'rope',
+      options: { base: 10000 },
+    });
   });
 
   it('W07: no original length', () => {
     const { original_max_position_embeddings: _, ...without } = yarn;
     expect(only('W07', scaling(without))).toMatchObject({ used: 4096, severity: 'warning' });
     expect(fromConfig(scaling(without)).provenance.originalLength).toBe('derived');
-    expect(codes(scaling(without, { original_max_position_embeddings: 1024 }))).not.toContain('W07');
+    expect(codes(scaling(without, { original_max_position_embeddings: 1024 }))).not.toContain(
+      'W07',
+    );
   });
 
   it('W08: factor and lengths do not fit together', () => {
-    expect(only('W08', scaling({ ...yarn, factor: 3 }))).toMatchObject({ severity: 'warning', seen: 3 });
+    expect(only('W08', scaling({ ...yarn, factor: 3 }))).toMatchObject({
+      severity: 'warning',
+      seen: 3,
+    });
     expect(codes(scaling(yarn))).not.toContain('W08');
   });
 
@@ -164,7 +192,12 @@ describe('rules', () => {
   it('W11: widths', () => {
     only('W11', { ...base, hidden_size: 512, num_attention_heads: 4 });
     expect(codes({ ...base, hidden_size: 256, num_attention_heads: 4 })).not.toContain('W11');
-    refused({ ...base, partial_rotary_factor: 0.25, head_dim: 12 }, 'INCONSISTENT', 'partial_rotary_factor', 'W11');
+    refused(
+      { ...base, partial_rotary_factor: 0.25, head_dim: 12 },
+      'INCONSISTENT',
+      'partial_rotary_factor',
+      'W11',
+    );
     refused({ ...base, rotary_dim: 128 }, 'INCONSISTENT', 'rotary_dim', 'W11');
     refused({ ...base, head_dim: 63 }, 'INCONSISTENT', 'head_dim', 'W11');
     refused(
@@ -179,8 +212,12 @@ describe('rules', () => {
     expect(only('W12', scaling({ ...yarn, beta_fats: 16 })).message).toContain('beta_fast');
     expect(only('W12', scaling({ ...yarn, finetuned: true })).message).not.toContain('is it');
     expect(only('W12', { ...base, rope_tetha: 1e6 }).message).toContain('rope_theta');
-    expect(codes({ ...base, rope_theta: 1e6, vocab_size: 7, torch_dtype: 'x' })).not.toContain('W12');
-    expect(fromConfig(scaling({ ...yarn, beta_fats: 16 })).provenance['rope_scaling.beta_fats']).toBe('ignored');
+    expect(codes({ ...base, rope_theta: 1e6, vocab_size: 7, torch_dtype: 'x' })).not.toContain(
+      'W12',
+    );
+    expect(
+      fromConfig(scaling({ ...yarn, beta_fats: 16 })).provenance['rope_scaling.beta_fats'],
+    ).toBe('ignored');
     // C10: two scalings at once.
     only('W12', scaling({ rope_type: 'linear', factor: 4, alpha: 4 }));
   });
@@ -218,7 +255,11 @@ describe('errors', () => {
   });
 
   it('row 92: an unknown type', () => {
-    const error = refused(scaling({ rope_type: 'yarm', factor: 2 }), 'UNKNOWN_ROPE_TYPE', 'rope_scaling.rope_type');
+    const error = refused(
+      scaling({ rope_type: 'yarm', factor: 2 }),
+      'UNKNOWN_ROPE_TYPE',
+      'rope_scaling.rope_type',
+    );
     expect(error.message).toContain("'yarn'");
     expect(error.details.nearest).toBe('yarn');
   });
@@ -226,12 +267,21 @@ describe('errors', () => {
   it('row 93: a key without which the method is nothing', () => {
     const without = (dict: object, key: string) =>
       Object.fromEntries(Object.entries(dict).filter(([name]) => name !== key));
-    for (const key of ['factor', 'low_freq_factor', 'high_freq_factor', 'original_max_position_embeddings'])
+    for (const key of [
+      'factor',
+      'low_freq_factor',
+      'high_freq_factor',
+      'original_max_position_embeddings',
+    ])
       refused(scaling(without(llama3, key)), 'MISSING_KEY', `rope_scaling.${key}`);
     refused(scaling({ rope_type: 'linear' }), 'MISSING_KEY', 'rope_scaling.factor');
     refused(scaling({ rope_type: 'dynamic' }), 'MISSING_KEY', 'rope_scaling.factor');
     refused(scaling({ rope_type: 'longrope' }), 'MISSING_KEY', 'rope_scaling.short_factor');
-    refused(scaling({ rope_type: 'proportional' }), 'MISSING_KEY', 'rope_scaling.partial_rotary_factor');
+    refused(
+      scaling({ rope_type: 'proportional' }),
+      'MISSING_KEY',
+      'rope_scaling.partial_rotary_factor',
+    );
     refused({ model_type: 'llama' }, 'MISSING_KEY', 'hidden_size');
     refused({ model_type: 'llama', hidden_size: 8 }, 'MISSING_KEY', 'num_attention_heads');
     refused({}, 'MISSING_KEY', 'model_type');
@@ -257,15 +307,23 @@ describe('errors', () => {
   });
 
   it('C6: a number is a number, however it is written', () => {
-    expect(fromConfig(scaling({ ...yarn, factor: 4.0, beta_slow: 1 })).encodingFor(0).id).toBe('rope-yarn');
+    expect(fromConfig(scaling({ ...yarn, factor: 4.0, beta_slow: 1 })).encodingFor(0).id).toBe(
+      'rope-yarn',
+    );
   });
 
   it('row 99: what contradicts itself, with both values', () => {
     const low = { ...llama3, low_freq_factor: 5 };
-    expect(refused(scaling(low), 'INCONSISTENT', 'rope_scaling.low_freq_factor').message).toContain('4');
+    expect(refused(scaling(low), 'INCONSISTENT', 'rope_scaling.low_freq_factor').message).toContain(
+      '4',
+    );
     const betas = { ...yarn, beta_fast: 1, beta_slow: 32 };
     refused(scaling(betas), 'INCONSISTENT', 'rope_scaling.beta_fast');
-    refused({ ...base, num_hidden_layers: 3, layer_types: ['full_attention'] }, 'INCONSISTENT', 'layer_types');
+    refused(
+      { ...base, num_hidden_layers: 3, layer_types: ['full_attention'] },
+      'INCONSISTENT',
+      'layer_types',
+    );
   });
 
   it('layers and options', () => {
@@ -285,7 +343,9 @@ describe('errors', () => {
       [{ layertype: 'x' }, 'UNKNOWN_OPTION'],
       [7, 'WRONG_TYPE'],
     ] as const)
-      expect(caught(() => fromConfig({ ...base, num_hidden_layers: 4 }, options as never))).toMatchObject({
+      expect(
+        caught(() => fromConfig({ ...base, num_hidden_layers: 4 }, options as never)),
+      ).toMatchObject({
         kind: 'config',
         code,
       });
