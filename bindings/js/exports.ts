@@ -21,6 +21,7 @@ export type {
   EmbedMethods,
   EmbedOptions,
   Encoding,
+  ResultOptions,
   RotateMethods,
   RotateOptions,
   RotationPlan,
