@@ -2,7 +2,7 @@
 /** What every entry exports beside `load`; nothing here needs an instance. */
 
 export type { AttentionOptions, AttentionResult } from './attention.js';
-export { explain } from './config/explain.js';
+export { type Explained, explain, type KindExplained } from './config/explain.js';
 export { frequenciesOf } from './config/frequencies.js';
 export { fromConfig } from './config/from-config.js';
 export { fromGGUF, type NamedTensors } from './config/from-gguf.js';
