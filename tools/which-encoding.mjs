@@ -37,6 +37,31 @@ function rows(name) {
   });
 }
 
+const rules = [
+  ['W01', '`attn_factor`, or two different `mscale`, which transformers does not read'],
+  ['W02', 'the legacy key `type`, alone or beside `rope_type`; two dictionaries'],
+  [
+    'W03',
+    'the base is only inside the dictionary, differs from the root, or is missing in a GGUF file',
+  ],
+  ['W04', 'the dictionary is a number, a text or a list (an error unless `lenient`)'],
+  ['W05', '`mrope` written as a method, or sections together with a scaling'],
+  ['W06', 'parameters nested by type of layer; a type without any'],
+  ['W07', '`original_max_position_embeddings` is missing or differs from that of the root'],
+  ['W08', 'factor × original length is not `max_position_embeddings`'],
+  ['W09', 'a factor of 1 or less'],
+  ['W10', 'lists of LongRoPE that do not ascend (of the wrong length: an error)'],
+  ['W11', 'a head width other than width / heads (an odd rotary width: an error)'],
+  ['W12', 'a key that no reader knows, with the one that was meant'],
+  ['W13', 'frequencies that change with the length: cached keys become stale'],
+  ['W14', 'pairs that complete no turn within the trained length'],
+  ['W15', 'lengths at which angles in float32 are off by more than 1e-3'],
+  ['W16', 'a number in a text, converted because of `lenient`'],
+  ['W17', 'a base below 10,000'],
+  ['W18', 'a model type that is missing or not known here'],
+  ['W19', 'a GGUF file scales its frequencies by a tensor whose data was not passed'],
+];
+
 const files = readdirSync(folder).sort();
 const text = `# Which encoding does my model use?
 
@@ -47,6 +72,14 @@ const text = `# Which encoding does my model use?
 | model | layers | encoding | options | trained length | needs |
 |---|---|---|---|---|---|
 ${files.flatMap(rows).join('\n')}
+
+## Warnings
+
+A \`warning\` means that some reader of the file computes something else, or that a value is doubtful; a \`note\` is worth knowing.
+
+| code | when |
+|---|---|
+${rules.map(([code, rule]) => `| ${code} | ${rule} |`).join('\n')}
 `;
 
 if (process.argv.includes('--check')) {

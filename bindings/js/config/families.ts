@@ -35,6 +35,8 @@ export interface Family {
   readonly windowOff?: true;
   /** Per-head logits in the softmax denominator. */
   readonly sinks?: true;
+  /** An encoder and a decoder with attention across. */
+  readonly stacks?: true;
   /** Rows of a learned table before position 0: a number, or the padding index and one. */
   readonly reserved?: number | 'padding';
   readonly assumes?: Readonly<Record<string, number | boolean | string>>;
@@ -203,12 +205,17 @@ export const families: Readonly<Record<string, Family>> = {
   'openai-gpt': learned,
   opt: { kind: 'learned', reserved: 2 },
   biogpt: { kind: 'learned', reserved: 2 },
-  bart: { kind: 'learned', reserved: 2 },
-  mbart: { kind: 'learned', reserved: 2 },
-  marian: { kind: 'sinusoidal' },
-  pegasus: { kind: 'sinusoidal' },
+  bart: { kind: 'learned', reserved: 2, stacks: true },
+  mbart: { kind: 'learned', reserved: 2, stacks: true },
+  marian: { kind: 'sinusoidal', stacks: true },
+  pegasus: { kind: 'sinusoidal', stacks: true },
   xglm: { kind: 'sinusoidal', reserved: 'padding', assumes: { frequencies: 't2t' } },
-  m2m_100: { kind: 'sinusoidal', reserved: 'padding', assumes: { frequencies: 't2t' } },
+  m2m_100: {
+    kind: 'sinusoidal',
+    stacks: true,
+    reserved: 'padding',
+    assumes: { frequencies: 't2t' },
+  },
   whisper: { kind: 'speech' },
   deberta: { kind: 'deberta', causal: false },
   'deberta-v2': { kind: 'deberta', causal: false },

@@ -5,8 +5,8 @@ import { alibi } from './alibi.js';
 import { type Context, counting, headDimOf, names } from './context.js';
 import { layerEncoding } from './layer-encoding.js';
 import { type Reading, readRope } from './rope-family.js';
-import type { LayerEncoding } from './types.js';
-import { uniform } from './uniform.js';
+import type { LayerEncoding, Need } from './types.js';
+import { type One, uniform } from './uniform.js';
 
 const rowsKeys = names.length;
 
@@ -52,8 +52,26 @@ export function learned(c: Context, keys: readonly string[] = rowsKeys): LayerEn
   );
 }
 
+/** The same in both stacks, or in all layers of a model that has but one. */
+function stacked(c: Context, read: () => One): Reading {
+  if (c.family.stacks !== true) return uniform(c, { full_attention: read });
+  return uniform(c, {
+    encoder: () => ({ ...read(), causal: false }),
+    decoder: () => ({ ...read(), causal: true }),
+    cross_attention: () => ({ encoding: layerEncoding('none', {}), causal: false }),
+  });
+}
+
 export const readLearned = (c: Context): Reading =>
-  uniform(c, { full_attention: () => ({ encoding: learned(c) }) });
+  stacked(c, () => ({ encoding: learned(c), needs: localLayers(c) }));
+
+/** GPT-Neo writes its windows by layer in a notation of its own. */
+function localLayers(c: Context): Need[] {
+  if (c.find(['attention_types', 'attention_layers']) === undefined) return [];
+  const value = c.number(['window_size'], counting)?.value;
+  const message = 'layers that attention_types calls local see so many keys';
+  return value === undefined ? [] : [{ what: 'window', value, message }];
+}
 
 /** BERT's `position_embedding_type` selects between a table and the three kinds of relatives. */
 export function readBert(c: Context): Reading {
@@ -63,7 +81,8 @@ export function readBert(c: Context): Reading {
   if (name === 'rotary' || name === 'rope') return readRope(c);
   if (name === 'alibi')
     return uniform(c, { full_attention: () => ({ encoding: alibi(c, {}, 'symmetric') }) });
-  if (c.flag(['sinusoidal_pos_embds'])?.value === true) return readSinusoidal(c);
+  if (c.flag(['sinusoidal_pos_embds'])?.value === true)
+    return stacked(c, () => ({ encoding: sinusoidal(c, { layout: 'interleaved' }) }));
   if (!name.startsWith('relative_key')) return readLearned(c);
   const both = name === 'relative_key_query';
   return uniform(c, {
@@ -90,29 +109,30 @@ export function readBert(c: Context): Reading {
   });
 }
 
-export function readSinusoidal(c: Context): Reading {
-  return uniform(c, {
-    encoder: () => ({ encoding: sinusoidal(c), causal: false }),
-    decoder: () => ({ encoding: sinusoidal(c), causal: true }),
-  });
+export const readSinusoidal = (c: Context): Reading =>
+  stacked(c, () => ({ encoding: sinusoidal(c, { layout: 'half' }) }));
+
+interface Sinusoid {
+  rule?: 'paper' | 't2t';
+  layout: 'half' | 'interleaved';
 }
 
-function sinusoidal(c: Context, fixed?: { rule: 'paper' | 't2t' }): LayerEncoding {
+function sinusoidal(c: Context, { rule, layout }: Sinusoid): LayerEncoding {
   const dim = c.require('dim', names.hidden, counting);
-  const rule = fixed?.rule ?? (c.family.assumes?.frequencies === 't2t' ? 't2t' : 'paper');
+  const frequencies = rule ?? (c.family.assumes?.frequencies === 't2t' ? 't2t' : 'paper');
   // Which rule and order hold is in no file: it follows from the reader of the family.
-  c.ledger.note('frequencies', rule, 'default');
-  c.ledger.note('layout', 'half', 'default');
-  const start =
-    c.family.reserved === 'padding' ? reservedOf(c) : c.ledger.note('start', 0, 'default');
-  return layerEncoding('sinusoidal', { dim, frequencies: rule, layout: 'half', start });
+  c.ledger.note('frequencies', frequencies, 'default');
+  c.ledger.note('layout', layout, 'default');
+  const start = c.family.reserved === 'padding' ? reservedOf(c) : 0;
+  c.ledger.note('start', start, c.family.reserved === 'padding' ? 'derived' : 'default');
+  return layerEncoding('sinusoidal', { dim, frequencies, layout, start });
 }
 
 /** Whisper: sinusoids in the encoder, a table in the decoder. */
 export function readSpeech(c: Context): Reading {
   return uniform(c, {
     encoder: () => {
-      const encoding = sinusoidal(c, { rule: 't2t' });
+      const encoding = sinusoidal(c, { rule: 't2t', layout: 'half' });
       c.take('trainedLength', ['max_source_positions'], counting);
       return { encoding, causal: false };
     },

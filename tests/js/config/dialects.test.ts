@@ -229,6 +229,52 @@ describe('other families', () => {
     expect(m2m.encodingFor(0).options).toMatchObject({ frequencies: 't2t', start: 2 });
   });
 
+  it('encoders, decoders, and what is between them', () => {
+    const config = { d_model: 768, encoder_attention_heads: 12, max_position_embeddings: 1024 };
+    for (const [model_type, id] of [
+      ['bart', 'learned'],
+      ['pegasus', 'sinusoidal'],
+    ]) {
+      const { kinds } = fromConfig({ model_type, ...config });
+      expect(
+        [...kinds].map(([type, { encoding, attention }]) => [type, encoding.id, attention.causal]),
+      ).toEqual([
+        ['encoder', id, undefined],
+        ['decoder', id, true],
+        ['cross_attention', 'none', undefined],
+      ]);
+    }
+    const xglm = fromConfig({ model_type: 'xglm', ...config, pad_token_id: 1 });
+    expect([...xglm.kinds.keys()]).toEqual(['full_attention']);
+    expect(xglm.attention).toEqual({ causal: true });
+    const distil = { model_type: 'distilbert', dim: 768, n_heads: 12, sinusoidal_pos_embds: true };
+    expect(fromConfig(distil).encodingFor(0).options).toMatchObject({ layout: 'interleaved' });
+  });
+
+  it('Gemma 2 caps its scores, GPT-Neo does not scale them and has local layers', () => {
+    const gemma = fromConfig({
+      model_type: 'gemma2',
+      ...heads,
+      attn_logit_softcapping: 50,
+      query_pre_attn_scalar: 144,
+    });
+    expect(gemma.attention).toEqual({
+      causal: true,
+      scale: 1 / 12,
+      softcap: 50,
+      window: { left: 4095, right: 0 },
+    });
+    const neo = fromConfig({
+      model_type: 'gpt_neo',
+      hidden_size: 2048,
+      max_position_embeddings: 2048,
+      window_size: 256,
+      attention_types: [[['global', 'local'], 12]],
+    });
+    expect(neo.attention.scale).toBe(1);
+    expect(neo.needs).toMatchObject([{ what: 'window', value: 256 }]);
+  });
+
   it('models without positions', () => {
     expect(fromConfig({ model_type: 'mamba', hidden_size: 8 }).encodingFor(0).id).toBe('none');
     const nope = { ...llama, model_type: 'granitemoehybrid', position_embedding_type: 'nope' };
