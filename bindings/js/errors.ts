@@ -147,6 +147,8 @@ export function nearest(
   let best: string | undefined;
   let least = most + 1;
   for (const name of names) {
+    // No fewer edits than the difference in length.
+    if (Math.abs(name.length - short.length) >= least) continue;
     const edits = distance(short.toLowerCase(), name.toLowerCase());
     if (edits < least) [best, least] = [name, edits];
   }

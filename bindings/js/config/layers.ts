@@ -15,6 +15,7 @@ export interface LayerMap {
 const full = 'full_attention';
 const sliding = 'sliding_attention';
 const mostLayers = 4096;
+const mostTypes = 16;
 
 export function layerMap(c: Context): LayerMap {
   const declared = c.take('layers', names.layers, { ...counting, max: mostLayers });
@@ -28,6 +29,14 @@ export function layerMap(c: Context): LayerMap {
         `a list of num_hidden_layers, ${declared}`,
         types.length,
         { length: types.length, layers: declared },
+      );
+    const distinct = new Set(types).size;
+    if (types.length === 0 || types.length > mostLayers || distinct > mostTypes)
+      throw listed.section.fault(
+        types.length === 0 ? 'INCONSISTENT' : 'TOO_COMPLEX',
+        listed.key,
+        `a list of 1 to ${mostLayers} layers of at most ${mostTypes} types`,
+        types.length,
       );
     c.ledger.note('layerTypes', [...new Set(types)].join(', '), 'given', listed.path);
   }

@@ -17,6 +17,7 @@ export class Ledger {
   readonly lenient: boolean;
   readonly bigints: boolean;
   readonly warnings: ConfigWarning[] = [];
+  readonly #warned = new Set<string>();
   /** What holds for all layers. */
   readonly shared: Parameter[] = [];
   /** Where entries go now: shared, or those of one kind of layer. */
@@ -61,9 +62,10 @@ export class Ledger {
     used: unknown,
     severity: Severity = 'warning',
   ): void {
-    const again = this.warnings.some((one) => one.code === code && one.path === path);
     // Layers of different kinds are read from the same keys; once is enough.
-    if (again) return;
+    const key = `${code} ${path}`;
+    if (this.#warned.has(key)) return;
+    this.#warned.add(key);
     this.warnings.push({
       code,
       path,

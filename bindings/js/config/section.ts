@@ -12,7 +12,8 @@ import type { Ledger } from './ledger.js';
 
 /** Longer lists than any model has, short enough to read at once. */
 const longestList = 65536;
-const mostKeys = 4096;
+/** Dictionaries have a dozen keys; the whole metadata of a GGUF file is asked for with its own limit. */
+const mostKeys = 256;
 
 export interface Rules {
   min?: number;
