@@ -16,3 +16,22 @@ export function fixture(name: string): Record<string, never> {
   if (config === undefined) throw new Error(`there is no fixture ${name}`);
   return structuredClone(config) as Record<string, never>;
 }
+
+/** Every key of a configuration, at any depth. */
+export function* flatKeys(config: object): Generator<string> {
+  for (const [key, value] of Object.entries(config)) {
+    yield key;
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      yield* flatKeys(value);
+  }
+}
+
+/** Every place of one: the object and the key. */
+export function* paths(
+  config: Record<string, unknown>,
+): Generator<[Record<string, unknown>, string]> {
+  for (const [key, value] of Object.entries(config)) {
+    yield [config, key];
+    if (typeof value === 'object' && value !== null) yield* paths(value as Record<string, unknown>);
+  }
+}

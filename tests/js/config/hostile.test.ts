@@ -4,7 +4,7 @@
 import fc from 'fast-check';
 import { fromConfig, fromGGUF, PosencError } from 'posenc';
 import { describe, expect, it } from 'vitest';
-import { fixtures } from './fixtures.ts';
+import { fixtures, flatKeys, paths } from './fixtures.ts';
 
 const base = { model_type: 'llama', head_dim: 64, max_position_embeddings: 4096 };
 /** Rule: 50 ms for 64 KB; the machine of a test may be busy with other things. */
@@ -287,18 +287,3 @@ describe('noise', () => {
     }
   });
 });
-
-function* flatKeys(config: object): Generator<string> {
-  for (const [key, value] of Object.entries(config)) {
-    yield key;
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      yield* flatKeys(value);
-  }
-}
-
-function* paths(config: Record<string, unknown>): Generator<[Record<string, unknown>, string]> {
-  for (const [key, value] of Object.entries(config)) {
-    yield [config, key];
-    if (typeof value === 'object' && value !== null) yield* paths(value as Record<string, unknown>);
-  }
-}
