@@ -19,6 +19,8 @@ export interface PosencErrorParts {
   field?: string;
   details?: Readonly<Record<string, unknown>>;
   cause?: unknown;
+  /** Where the table's kind does not say it: a number out of range may stand in a configuration. */
+  kind?: PosencErrorKind;
 }
 
 export class PosencError extends Error {
@@ -29,10 +31,10 @@ export class PosencError extends Error {
   /** The same facts as the message, for programs: `parameter`, `expected`, `received`, … */
   readonly details: Readonly<Record<string, unknown>>;
 
-  constructor({ code, message, field, details, cause }: PosencErrorParts) {
+  constructor({ code, message, field, details, cause, kind }: PosencErrorParts) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'PosencError';
-    this.kind = kinds.get(code) ?? 'internal';
+    this.kind = kind ?? kinds.get(code) ?? 'internal';
     this.code = code;
     if (field !== undefined) this.field = field;
     this.details = details ?? {};
@@ -58,6 +60,8 @@ export interface Fault {
   advice?: string;
   /** Further facts for `details`. */
   more?: Readonly<Record<string, unknown>>;
+  /** As in PosencErrorParts. */
+  kind?: PosencErrorKind;
 }
 
 const longestMessage = 200;
@@ -73,6 +77,7 @@ export function fault(code: PosencErrorCode, about: Fault): PosencError {
   const argument = about.field.replace(/(\.(data|shape|start)\b|\[\d).*$/, '');
   return new PosencError({
     code,
+    ...(about.kind === undefined ? {} : { kind: about.kind }),
     field: argument,
     message: message.length > longestMessage ? `${message.slice(0, longestMessage - 1)}…` : message,
     details: {
@@ -133,11 +138,17 @@ function portable(value: unknown): unknown {
 }
 
 /** Of `names`, the one most like `given`, when one is like it at all. */
-export function nearest(given: string, names: readonly string[]): string | undefined {
+export function nearest(
+  given: string,
+  names: readonly string[],
+  most = Math.max(2, Math.floor(Math.min(given.length, 40) / 3)),
+): string | undefined {
   const short = given.slice(0, 40);
   let best: string | undefined;
-  let least = Math.max(2, Math.floor(short.length / 3)) + 1;
+  let least = most + 1;
   for (const name of names) {
+    // No fewer edits than the difference in length.
+    if (Math.abs(name.length - short.length) >= least) continue;
     const edits = distance(short.toLowerCase(), name.toLowerCase());
     if (edits < least) [best, least] = [name, edits];
   }

@@ -2,6 +2,21 @@
 /** What every entry exports beside `load`; nothing here needs an instance. */
 
 export type { AttentionOptions, AttentionResult } from './attention.js';
+export { type Explained, explain, type KindExplained } from './config/explain.js';
+export { frequenciesOf } from './config/frequencies.js';
+export { fromConfig } from './config/from-config.js';
+export { fromGGUF, type NamedTensors } from './config/from-gguf.js';
+export type {
+  ConfigOptions,
+  ConfigWarning,
+  LayerEncoding,
+  LayerKind,
+  ModelAttention,
+  ModelPositions,
+  Need,
+  Parameter,
+  Provenance,
+} from './config/types.js';
 export type {
   EmbedMethods,
   EmbedOptions,
@@ -21,9 +36,16 @@ export {
   version,
 } from './encodings.gen.js';
 export { PosencError, type PosencErrorCode, type PosencErrorKind } from './errors.js';
+export { type GGUFHeader, type GGUFTensorInfo, readGGUFHeader } from './gguf-header.js';
 export type { LoadOptions } from './load.js';
 export type { EncodingInfo, Extent, FieldInfo, Site, TableInfo } from './manifest.js';
 export type { Info, MemoryUse, Posenc } from './posenc.js';
+export {
+  learnedTable,
+  readSafetensors,
+  type SafetensorsOptions,
+  type SafetensorsView,
+} from './safetensors.js';
 export type {
   AxisPositions,
   MaskInput,
