@@ -6,9 +6,15 @@
 #include "posenc/encodings/alibi.hpp"
 #include "posenc/encodings/learned.hpp"
 #include "posenc/encodings/none.hpp"
+#include "posenc/encodings/rotary/dual_chunk.hpp"
+#include "posenc/encodings/rotary/leaky_rerope.hpp"
+#include "posenc/encodings/rotary/mrope.hpp"
 #include "posenc/encodings/rotary/rerope.hpp"
 #include "posenc/encodings/rotary/rope.hpp"
+#include "posenc/encodings/rotary/rope_2d.hpp"
 #include "posenc/encodings/rotary/rope_linear.hpp"
+#include "posenc/encodings/rotary/rope_mixed.hpp"
+#include "posenc/encodings/rotary/self_extend.hpp"
 #include "posenc/encodings/shaw.hpp"
 #include "posenc/encodings/sinusoidal.hpp"
 #include "posenc/encodings/t5.hpp"
@@ -25,6 +31,12 @@ using Encodings = TypeList<  //
     Rope,                    //
     RopeLinear,              //
     Rerope,                  //
+    LeakyRerope,             //
+    SelfExtend,              //
+    DualChunk,               //
+    Mrope,                   //
+    Rope2d,                  //
+    RopeMixed,               //
     Alibi,                   //
     T5,                      //
     Shaw>;

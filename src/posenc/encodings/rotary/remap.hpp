@@ -21,6 +21,11 @@ struct RemapDefaults : ScheduleDefaults {
   Index rotary_dim;
 };
 
+/// Copy 0 within the window, copy 1 from it on: a key in the future is near.
+inline void choose_by_window(double window, double query, const Positions& keys, std::uint8_t* copy) {
+  for (Index j = 0; j < keys.count; ++j) copy[j] = query - keys[j] < window ? 0 : 1;
+}
+
 /// Log-n scaling of queries: entropy of the softmax stays level as keys grow in number. Su, 2021.
 inline double logn_scale(double position, double trained_length) {
   return std::max(1.0, std::log(position + 1) / std::log(trained_length));
