@@ -182,7 +182,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
       const batch = shape.length > 2 ? shape[0] : 1;
       return capturePositions(where, 'positions', given, { ...rulesOf(info), rows: n, batch });
     }
-    if (info.axes === 1) return countUp(n);
+    if (info.axes === 1 || info.textAxes) return countUp(n, 0, info.axes);
     throw fault('MISSING_OPTION', {
       where,
       field: 'positions',

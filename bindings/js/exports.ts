@@ -22,6 +22,13 @@ export {
 export { PosencError, type PosencErrorCode, type PosencErrorKind } from './errors.js';
 export type { LoadOptions } from './load.js';
 export type { EncodingInfo, Extent, FieldInfo, Site, TableInfo } from './manifest.js';
+export {
+  type MropeAxis,
+  type MropePositions,
+  type MropePositionsOptions,
+  mropePositions,
+  type TokenRows,
+} from './mrope-positions.js';
 export type { Info, MemoryUse, Posenc } from './posenc.js';
 export type {
   AxisPositions,

@@ -4,10 +4,15 @@
 /** Where an encoding acts: on the embeddings, on q and k, on the scores, on the weighted values. */
 export type Site = 'embed' | 'rotate' | 'score' | 'value';
 
-/** An extent of a table: a number, computed from another option, or free (any number of rows). */
+/** An extent of a table: a number, times·option/over + plus, or free (any number of rows). */
 export type Extent =
   | number
-  | { readonly option: string; readonly times?: number; readonly plus?: number }
+  | {
+      readonly option: string;
+      readonly times?: number;
+      readonly over?: number;
+      readonly plus?: number;
+    }
   | { readonly free: string; readonly example: number };
 
 export interface FieldInfo {
@@ -56,6 +61,8 @@ export interface EncodingInfo {
   readonly axes: number;
   /** `real`: any number; `integer`: whole numbers; `index`: whole numbers from 0 that index a table. */
   readonly positions: 'real' | 'integer' | 'index';
+  /** Of several axes: all of them count text tokens, so positions may be left out for text. */
+  readonly textAxes: boolean;
   /** Only differences of positions matter. */
   readonly relative: boolean;
   /** The score term does not depend on q and k, so `bias` can show it. */

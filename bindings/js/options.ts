@@ -125,7 +125,8 @@ function extent(
   if (typeof rule === 'number') return rule;
   if ('free' in rule) return undefined;
   const value = numberOf(info, rule.option, known);
-  return value === undefined ? undefined : value * (rule.times ?? 1) + (rule.plus ?? 0);
+  const { times = 1, over = 1, plus = 0 } = rule;
+  return value === undefined ? undefined : Math.trunc((value * times) / over) + plus;
 }
 
 function numberOf(
@@ -179,8 +180,9 @@ function namedShape({ shape }: TableInfo, known: readonly (number | undefined)[]
     if (known[axis] !== undefined) return String(known[axis]);
     if (typeof rule === 'number') return String(rule);
     if ('free' in rule) return rule.free;
-    const { option, times = 1, plus = 0 } = rule;
-    return `${times === 1 ? '' : `${times}·`}${option}${plus === 0 ? '' : ` + ${plus}`}`;
+    const { option, times = 1, over = 1, plus = 0 } = rule;
+    const scaled = `${times === 1 ? '' : `${times}·`}${option}${over === 1 ? '' : `/${over}`}`;
+    return `${scaled}${plus === 0 ? '' : ` + ${plus}`}`;
   });
   return `[${axes.join(', ')}]`;
 }

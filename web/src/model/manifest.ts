@@ -7,6 +7,7 @@ export type FieldValue = number | string | boolean | readonly number[];
 export interface Dimension {
   readonly option?: string;
   readonly times?: number;
+  readonly over?: number;
   readonly plus?: number;
   readonly free?: string;
   readonly example?: number;

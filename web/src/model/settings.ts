@@ -82,7 +82,9 @@ export function tableShape(
     if (typeof size === 'number') return size;
     if (size.free !== undefined) return settings.sizes[size.free] ?? size.example ?? 64;
     const value = size.option === undefined ? 0 : effective(info, size.option, settings);
-    return Number(value ?? 0) * (size.times ?? 1) + (size.plus ?? 0);
+    return (
+      Math.trunc((Number(value ?? 0) * (size.times ?? 1)) / (size.over ?? 1)) + (size.plus ?? 0)
+    );
   });
 }
 
