@@ -89,7 +89,7 @@ struct Rope2dSchedule : ScheduleDefaults {
       F::list<&Options::grid>("grid", "Rows and columns that positions index.", 1, 1e6, Dim::exactly(2)),
       F::list<&Options::reference_grid>("reference", "eva-language: grid of the training, to scale indices to.", 1, 1e6,
                                         Dim::exactly(2)),
-      F::choice<&Options::normalise>("normalise", "dinov3: what divides coordinates: own side, smaller or larger.",
+      F::choice<&Options::normalise>("normalise", "dinov3 with a grid: divided by the own, smaller or larger side.",
                                      normalisation_names)};
 
   Rope2dSchedule(const Options& o, Index width, double)
@@ -111,16 +111,14 @@ struct Rope2dSchedule : ScheduleDefaults {
       return only_for("base", "left out: eva-pixel's frequencies are evenly spaced");
     if (!o.reference_grid.empty() && o.variant != Variant2d::eva_language)
       return only_for("reference", "left out: only eva-language scales indices");
-    if (o.normalise != Normalisation::separate && o.variant != Variant2d::dinov3)
-      return only_for("normalise", "left out: only dinov3 has a choice");
     const bool scaled = !o.reference_grid.empty();
     if (o.variant == Variant2d::eva_language && scaled && o.grid.empty())
       return Error{.code = Errc::missing_option, .field = "grid", .expected = "given together with reference"};
     const bool measures = o.variant == Variant2d::eva_pixel || o.variant == Variant2d::dinov3;
     if (!o.grid.empty() && !measures && !scaled)
       return only_for("grid", "left out: the variant counts rows and columns as they are");
-    if (o.grid.empty() && o.normalise != Normalisation::separate)
-      return Error{.code = Errc::missing_option, .field = "grid", .expected = "given together with normalise"};
+    if (!o.grid.empty() && o.normalise != Normalisation::separate && o.variant != Variant2d::dinov3)
+      return only_for("normalise", "left out: only dinov3 has a choice");
     return {};
   }
 
