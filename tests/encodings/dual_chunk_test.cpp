@@ -25,8 +25,9 @@ Encoding dual_chunk(const DualChunkOptions& o) {
   return reference::encoding_of<Arch, DualChunk>(o);
 }
 
-/// The distance of a causal pair, read off a matrix: within a chunk it is true; one chunk apart it is
-/// true but for the clamp, which moves the query back; farther apart the query stands at the clamp.
+/// The distance of a causal pair, read off a matrix: within a chunk it is true; one chunk apart it
+/// is true but for the clamp, which moves the query back; farther apart the query stands at the
+/// clamp.
 double distance(double m, double j, double stride, double greatest) {
   const double apart = std::floor(m / stride) - std::floor(j / stride);
   if (apart == 0) return m - j;
@@ -51,7 +52,8 @@ reference::Logit by_cases(Index dim, double stride, double greatest) {
     const Index pairs = dim / 2;
     double sum = 0;
     for (Index i = 0; i < pairs; ++i) {
-      const double frequency = std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(dim));
+      const double frequency =
+          std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(dim));
       const auto turn = [&](const float* x, double at) {
         const double c = std::cos(at * frequency), s = std::sin(at * frequency);
         return std::pair{x[i] * c - x[i + pairs] * s, x[i + pairs] * c + x[i] * s};
@@ -70,25 +72,30 @@ TYPED_TEST_SUITE(DualChunkTest, Arches);
 
 TYPED_TEST(DualChunkTest, AttendsByDistances) {
   for (const Trial& trial : reference::trials(6)) {
-    reference::expect_attention<TypeParam>(dual_chunk<TypeParam>(options(6, 10, 4)), trial, by_distance(6, 6, 9));
-    reference::expect_attention<TypeParam>(dual_chunk<TypeParam>(options(6, 10, 4, 10)), trial, by_distance(6, 6, 10));
+    reference::expect_attention<TypeParam>(dual_chunk<TypeParam>(options(6, 10, 4)), trial,
+                                           by_distance(6, 6, 9));
+    reference::expect_attention<TypeParam>(dual_chunk<TypeParam>(options(6, 10, 4, 10)), trial,
+                                           by_distance(6, 6, 10));
   }
 }
 
 TYPED_TEST(DualChunkTest, AttendsByTheThreeCases) {
   for (const Trial& trial : reference::trials(8)) {
-    reference::expect_attention<TypeParam>(dual_chunk<TypeParam>(options(8, 7, 2)), trial, by_cases(8, 5, 6));
+    reference::expect_attention<TypeParam>(dual_chunk<TypeParam>(options(8, 7, 2)), trial,
+                                           by_cases(8, 5, 6));
     // A window larger than the rest of the chunk: the clamp is never reached.
-    reference::expect_attention<TypeParam>(dual_chunk<TypeParam>(options(8, 10, 8)), trial, by_cases(8, 2, 9));
+    reference::expect_attention<TypeParam>(dual_chunk<TypeParam>(options(8, 10, 8)), trial,
+                                           by_cases(8, 2, 9));
   }
 }
 
 TYPED_TEST(DualChunkTest, IsRopeWithinOneChunk) {
   for (const Trial& trial : reference::trials(6))
-    reference::expect_attention<TypeParam>(dual_chunk<TypeParam>(options(6, 70, 10)), trial,
-                                           [](Index, const float* q, const float* k, const double* m, const double* j) {
-                                             return reference::turned_product(q, k, 6, 6, 10000, *m - *j);
-                                           });
+    reference::expect_attention<TypeParam>(
+        dual_chunk<TypeParam>(options(6, 70, 10)), trial,
+        [](Index, const float* q, const float* k, const double* m, const double* j) {
+          return reference::turned_product(q, k, 6, 6, 10000, *m - *j);
+        });
 }
 
 TYPED_TEST(DualChunkTest, ComputesOneProductWhereATileIsOfOneCopy) {
@@ -98,7 +105,8 @@ TYPED_TEST(DualChunkTest, ComputesOneProductWhereATileIsOfOneCopy) {
 using Native = xsimd::default_arch;
 
 TEST(DualChunk, RepeatsTheDistancesOfItsExample) {
-  const Encoding paper = dual_chunk<Native>(options(4, 10, 4)), code = dual_chunk<Native>(options(4, 10, 4, 10));
+  const Encoding paper = dual_chunk<Native>(options(4, 10, 4)),
+                 code = dual_chunk<Native>(options(4, 10, 4, 10));
   reference::expect_distances(paper, 11, {9, 8, 7, 6, 5, 4, 5, 4, 3, 2, 1, 0});
   reference::expect_distances(paper, 15, {9, 8, 7, 6, 5, 4, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0});
   reference::expect_distances(paper, 17, {9, 8, 7, 6, 5, 4, 9, 8, 7, 6, 5, 4, 5, 4, 3, 2, 1, 0});
@@ -106,7 +114,8 @@ TEST(DualChunk, RepeatsTheDistancesOfItsExample) {
 }
 
 TEST(DualChunk, IsExactUpToTheLocalWindowAndBoundedBeyond) {
-  for (const auto& [chunk, local, clamp] : {std::tuple{10, 4, 9}, {10, 4, 10}, {16, 3, 15}, {9, 1, 8}}) {
+  for (const auto& [chunk, local, clamp] :
+       {std::tuple{10, 4, 9}, {10, 4, 10}, {16, 3, 15}, {9, 1, 8}}) {
     const Encoding e = dual_chunk<Native>(options(4, chunk, local, clamp));
     const double exact = local + (clamp - (chunk - 1));
     double greatest = 0;
@@ -115,7 +124,10 @@ TEST(DualChunk, IsExactUpToTheLocalWindowAndBoundedBeyond) {
       const auto row = reference::effective_distances(e, query, reference::counted(keys));
       for (Index j = 0; j < keys; ++j) {
         greatest = std::max(greatest, row[j]);
-        if (query - static_cast<double>(j) <= exact) EXPECT_NEAR(row[j], query - static_cast<double>(j), 1e-4);
+        const double true_distance = query - static_cast<double>(j);
+        if (true_distance <= exact) {
+          EXPECT_NEAR(row[j], true_distance, 1e-4);
+        }
       }
     }
     EXPECT_NEAR(greatest, clamp, 1e-4);
@@ -149,10 +161,11 @@ TEST(DualChunk, GrowsOnlyWhenAsked) {
   const Trial trial{.shape = {1, 2, 2, 33, 33, 8, 4}};
   const double factor = 1 + 0.05 * std::log(33.0 / 12);
   const reference::Logit plain = by_cases(8, 6, 9);
-  reference::expect_attention<Native>(dual_chunk<Native>(o), trial,
-                                      [&](Index h, const float* q, const float* k, const double* m, const double* j) {
-                                        return factor * factor * plain(h, q, k, m, j);
-                                      });
+  reference::expect_attention<Native>(
+      dual_chunk<Native>(o), trial,
+      [&](Index h, const float* q, const float* k, const double* m, const double* j) {
+        return factor * factor * plain(h, q, k, m, j);
+      });
 }
 
 TEST(DualChunk, RefusesOptionsThatContradictEachOther) {

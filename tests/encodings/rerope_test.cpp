@@ -29,7 +29,8 @@ Encoding rerope(const ReropeOptions& o) {
 reference::Logit logit(Index dim, double window, double trained_length = 0) {
   return [=](Index, const float* q, const float* k, const double* m, const double* j) {
     const double delta = *m - *j, distance = delta < window ? delta : window;
-    const double sharpness = trained_length > 0 ? std::max(1.0, std::log(*m + 1) / std::log(trained_length)) : 1;
+    const double sharpness =
+        trained_length > 0 ? std::max(1.0, std::log(*m + 1) / std::log(trained_length)) : 1;
     return sharpness * reference::turned_product(q, k, dim, dim, 10000, distance);
   };
 }
@@ -41,12 +42,14 @@ TYPED_TEST_SUITE(ReropeTest, Arches);
 TYPED_TEST(ReropeTest, AttendsByItsFormula) {
   for (const int window : {1, 4, 20})
     for (const Trial& trial : reference::trials(6))
-      reference::expect_attention<TypeParam>(rerope<TypeParam>(options(6, window)), trial, logit(6, window));
+      reference::expect_attention<TypeParam>(rerope<TypeParam>(options(6, window)), trial,
+                                             logit(6, window));
 }
 
 TYPED_TEST(ReropeTest, SharpensQueriesBeyondTheTrainedLength) {
   for (const Trial& trial : reference::trials(8))
-    reference::expect_attention<TypeParam>(rerope<TypeParam>(options(8, 3, 10)), trial, logit(8, 3, 10));
+    reference::expect_attention<TypeParam>(rerope<TypeParam>(options(8, 3, 10)), trial,
+                                           logit(8, 3, 10));
 }
 
 TYPED_TEST(ReropeTest, KeepsTheFutureNear) {
@@ -77,7 +80,8 @@ TEST(Rerope, StopsAtTheWindow) {
 TEST(Rerope, IsRopeWhereNoDistanceReachesTheWindow) {
   RotaryOptions plain;
   plain.head_dim = 16;
-  const Encoding remapped = rerope<Native>(options(16, 40)), rope = reference::encoding_of<Native, Rope>(plain);
+  const Encoding remapped = rerope<Native>(options(16, 40)),
+                 rope = reference::encoding_of<Native, Rope>(plain);
   reference::Random random(3);
   const Array<float> x = random.floats(40 * 16);
   Array<float> outputs[2] = {Array<float>(40 * 16), Array<float>(40 * 16)};

@@ -24,11 +24,14 @@ Encoding self_extend(const SelfExtendOptions& o) {
   return reference::encoding_of<Arch, SelfExtend>(o);
 }
 
-reference::Logit logit(Index dim, double group, double window, double groups_of_window, double trained_length = 0) {
+reference::Logit logit(Index dim, double group, double window, double groups_of_window,
+                       double trained_length = 0) {
   return [=](Index, const float* q, const float* k, const double* m, const double* j) {
     const double far = std::floor(*m / group) + window - groups_of_window - std::floor(*j / group);
-    const double sharpness = trained_length > 0 ? std::max(1.0, std::log(*m + 1) / std::log(trained_length)) : 1;
-    return sharpness * reference::turned_product(q, k, dim, dim, 10000, *m - *j < window ? *m - *j : far);
+    const double sharpness =
+        trained_length > 0 ? std::max(1.0, std::log(*m + 1) / std::log(trained_length)) : 1;
+    return sharpness *
+           reference::turned_product(q, k, dim, dim, 10000, *m - *j < window ? *m - *j : far);
   };
 }
 
@@ -38,23 +41,26 @@ TYPED_TEST_SUITE(SelfExtendTest, Arches);
 
 TYPED_TEST(SelfExtendTest, AttendsByItsFormula) {
   for (const Trial& trial : reference::trials(6)) {
-    reference::expect_attention<TypeParam>(self_extend<TypeParam>(options(6, 2, 4)), trial, logit(6, 2, 4, 2));
-    reference::expect_attention<TypeParam>(self_extend<TypeParam>(options(6, 5, 15)), trial, logit(6, 5, 15, 3));
+    reference::expect_attention<TypeParam>(self_extend<TypeParam>(options(6, 2, 4)), trial,
+                                           logit(6, 2, 4, 2));
+    reference::expect_attention<TypeParam>(self_extend<TypeParam>(options(6, 5, 15)), trial,
+                                           logit(6, 5, 15, 3));
   }
 }
 
 TYPED_TEST(SelfExtendTest, RoundsOrDividesAnUnevenWindow) {
   for (const Trial& trial : reference::trials(6)) {
-    reference::expect_attention<TypeParam>(self_extend<TypeParam>(options(6, 4, 6, Uneven::floor)), trial,
-                                           logit(6, 4, 6, 1));
-    reference::expect_attention<TypeParam>(self_extend<TypeParam>(options(6, 4, 6, Uneven::divide)), trial,
-                                           logit(6, 4, 6, 1.5));
+    reference::expect_attention<TypeParam>(self_extend<TypeParam>(options(6, 4, 6, Uneven::floor)),
+                                           trial, logit(6, 4, 6, 1));
+    reference::expect_attention<TypeParam>(self_extend<TypeParam>(options(6, 4, 6, Uneven::divide)),
+                                           trial, logit(6, 4, 6, 1.5));
   }
 }
 
 TYPED_TEST(SelfExtendTest, IsRopeInGroupsOfOne) {
   for (const Trial& trial : reference::trials(8))
-    reference::expect_attention<TypeParam>(self_extend<TypeParam>(options(8, 1, 3)), trial, logit(8, 1, 1e9, 0));
+    reference::expect_attention<TypeParam>(self_extend<TypeParam>(options(8, 1, 3)), trial,
+                                           logit(8, 1, 1e9, 0));
 }
 
 TYPED_TEST(SelfExtendTest, SharpensQueriesBeyondTheTrainedLength) {
@@ -82,7 +88,8 @@ TEST(SelfExtend, NeverComesNearerWithDistanceNorBeyondItsBound) {
     const Encoding e = self_extend<Native>(options(4, group, window));
     const double length = 64;
     for (double query = 0; query < length; ++query) {
-      const auto row = reference::effective_distances(e, query, reference::counted(static_cast<Index>(query) + 1));
+      const auto row = reference::effective_distances(
+          e, query, reference::counted(static_cast<Index>(query) + 1));
       for (Index j = 1; j < row.size(); ++j) EXPECT_LE(row[j], row[j - 1] + 1e-4);
       EXPECT_LE(row[0], std::max(0.0, window + std::ceil((length - window) / group)) + 1e-4);
     }

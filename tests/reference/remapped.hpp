@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Attention whose rotations depend on pairs of positions, in float64: each logit is computed on its
-/// own, so no copy, tile or table of the library has a counterpart here.
+/// Attention whose rotations depend on pairs of positions, in float64: each logit is computed on
+/// its own, so no copy, tile or table of the library has a counterpart here.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,14 +25,18 @@ Encoding encoding_of(typename E::Options options) {
 }
 
 /// One pair of rows: unscaled logit of query q at m and key k at j.
-using Logit = std::function<double(Index head, const float* q, const float* k, const double* m, const double* j)>;
+using Logit = std::function<double(Index head, const float* q, const float* k, const double* m,
+                                   const double* j)>;
 
-/// q turned by `distance` times k, as RoPE in the half layout; channels from `rotary_dim` on as they are.
-inline double turned_product(const float* q, const float* k, Index dim, Index rotary_dim, double base, double distance) {
+/// q turned by `distance` times k, as RoPE in the half layout; channels from `rotary_dim` on as
+/// they are.
+inline double turned_product(const float* q, const float* k, Index dim, Index rotary_dim,
+                             double base, double distance) {
   double sum = 0;
   const Index pairs = rotary_dim / 2;
   for (Index i = 0; i < pairs; ++i) {
-    const double angle = distance * std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(rotary_dim));
+    const double angle =
+        distance * std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(rotary_dim));
     const double qa = q[i], qb = q[i + pairs], ka = k[i], kb = k[i + pairs];
     sum += (qa * ka + qb * kb) * std::cos(angle) + (qa * kb - qb * ka) * std::sin(angle);
   }
@@ -70,18 +74,22 @@ void expect_attention(const Encoding& encoding, const Trial& trial, const Logit&
   a.output = posenc::Tensor4<float>::bhnd(output.data(), n.heads, n.queries, n.value_dim);
   a.encodings = encodings;
   a.axes = static_cast<int>(trial.axes);
-  if (trial.query_positions.size() > 0) a.query_positions = {trial.query_positions.data(), trial.position_rows};
-  if (trial.key_positions.size() > 0) a.key_positions = {trial.key_positions.data(), trial.position_rows};
+  if (trial.query_positions.size() > 0)
+    a.query_positions = {trial.query_positions.data(), trial.position_rows};
+  if (trial.key_positions.size() > 0)
+    a.key_positions = {trial.key_positions.data(), trial.position_rows};
   a.causal = trial.causal;
   a.tiles = trial.tiles;
   ASSERT_TRUE(succeeds(posenc::check(a)));
   ASSERT_TRUE(succeeds(posenc::Attend<Arch>(a).run()));
 
-  const auto coordinates = [&](const Array<double>& given, Index b, Index count, Index i, Index first) {
+  const auto coordinates = [&](const Array<double>& given, Index b, Index count, Index i,
+                               Index first) {
     Array<double> point(trial.axes);
     const Index row = trial.position_rows > 1 ? b : 0;
     for (Index axis = 0; axis < trial.axes; ++axis)
-      point[axis] = given.size() > 0 ? given[(row * trial.axes + axis) * count + i] : static_cast<double>(first + i);
+      point[axis] = given.size() > 0 ? given[(row * trial.axes + axis) * count + i]
+                                     : static_cast<double>(first + i);
     return point;
   };
   Terms terms;
@@ -101,7 +109,8 @@ void expect_attention(const Encoding& encoding, const Trial& trial, const Logit&
   EXPECT_LE(worst, attention_tolerance);
 }
 
-/// The shapes and tiles that remaps are tried at: whole and odd, grouped heads, fewer queries than keys.
+/// The shapes and tiles that remaps are tried at: whole and odd, grouped heads, fewer queries than
+/// keys.
 inline std::vector<Trial> trials(Index head_dim) {
   std::vector<Trial> all;
   for (const posenc::TileSizes& tiles : {posenc::TileSizes{64, 128}, {3, 4}, {1, 16}, {5, 9}}) {
@@ -114,15 +123,20 @@ inline std::vector<Trial> trials(Index head_dim) {
   return all;
 }
 
-/// Distances that the copies of an encoding with rotaryDim >= 4 and base 10^4 stand for, from its own
-/// choice and tables: the second of two pairs turns slowly enough to be read off.
-inline Array<double> effective_distances(const Encoding& e, double query, const Array<double>& keys) {
+/// Distances that the copies of an encoding with rotaryDim >= 4 and base 10^4 stand for, from its
+/// own choice and tables: the second of two pairs turns slowly enough to be read off.
+inline Array<double> effective_distances(const Encoding& e, double query,
+                                         const Array<double>& keys) {
   constexpr double slow = 0.01;
   const auto place = [&](double position, posenc::Role role, Index copy) {
     Array<float> table(4);
     Array<double> frequencies(2);
-    e.angles({.out = {table.data(), 1, 4, 4}, .positions = posenc::Positions::of(&position, 1), .role = role,
-              .length = 1, .copy = copy, .scratch = frequencies.data()});
+    e.angles({.out = {table.data(), 1, 4, 4},
+              .positions = posenc::Positions::of(&position, 1),
+              .role = role,
+              .length = 1,
+              .copy = copy,
+              .scratch = frequencies.data()});
     return std::atan2(table[3], table[1]) / slow;
   };
   Array<std::uint8_t> copy(keys.size());
@@ -136,7 +150,8 @@ inline Array<double> effective_distances(const Encoding& e, double query, const 
 
 inline void expect_distances(const Encoding& e, double query, const Array<double>& want) {
   const Array<double> got = effective_distances(e, query, counted(want.size()));
-  for (Index j = 0; j < want.size(); ++j) EXPECT_NEAR(got[j], want[j], 1e-4) << "query " << query << ", key " << j;
+  for (Index j = 0; j < want.size(); ++j)
+    EXPECT_NEAR(got[j], want[j], 1e-4) << "query " << query << ", key " << j;
 }
 
 /// A tile is of one copy exactly when all of its pairs ask for it: then it costs one product.
@@ -160,7 +175,8 @@ void expect_products_saved(const Encoding& e, Index least_single) {
         for (std::uint8_t c : copies) lowest = std::min(lowest, c), highest = std::max(highest, c);
       }
       const Index copy = rotations.copy_of(positions.slice(t, 4), positions.slice(j, 8));
-      EXPECT_EQ(copy, lowest == highest ? Index{lowest} : Index{-1}) << "queries from " << t << ", keys from " << j;
+      EXPECT_EQ(copy, lowest == highest ? Index{lowest} : Index{-1})
+          << "queries from " << t << ", keys from " << j;
       single += copy >= 0 ? 1 : 0;
     }
   EXPECT_GE(single, least_single) << "of 288 tiles";

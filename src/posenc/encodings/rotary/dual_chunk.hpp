@@ -15,10 +15,9 @@ struct DualChunkOptions : RotaryOptions {
 
 /// Dual chunk attention: positions within chunks of s = chunk − local tokens. An et al., 2024.
 ///
-///   key            j mod s                          of every chunk, so one copy of the keys serves all
-///   same chunk     m mod s
-///   next chunk     min(m mod s + s, clampMax)       exact for the nearest `local` tokens
-///   farther        min(2s − 1, clampMax)
+///   key            j mod s                          of every chunk, so one copy of the keys serves
+///   all same chunk     m mod s next chunk     min(m mod s + s, clampMax)       exact for the
+///   nearest `local` tokens farther        min(2s − 1, clampMax)
 ///
 /// No distance exceeds clampMax. The paper clamps at chunk − 1, the default; its code, and Qwen's
 /// models of a million tokens, at chunk. `dcaMscale` multiplies cosines and sines by
@@ -32,23 +31,27 @@ struct DualChunkSchedule : RemapDefaults {
       .id = "dual-chunk",
       .title = "Dual chunk attention",
       .summary = "RoPE with positions counted within chunks, exact nearby and bounded far away.",
-      .formula = "k: j mod s; q: m mod s | min(m mod s + s, c) | min(2s − 1, c) for 0 | 1 | ≥ 2 chunks apart",
+      .formula =
+          "k: j mod s; q: m mod s | min(m mod s + s, c) | min(2s − 1, c) for 0 | 1 | ≥ 2 chunks "
+          "apart",
       .paper = "An et al., 2024",
       .url = "https://arxiv.org/abs/2402.17463",
       .used_by = "ChunkLlama, Qwen2.5-1M",
       .sites = {.rotate = true}};
   static constexpr auto fields = rotary_fields<Options>(
-      FieldOf<Options>::integer<&Options::chunk>("chunk", "Chunk size; 3/4 of the trained length is usual.", 2, 1e9)
+      FieldOf<Options>::integer<&Options::chunk>(
+          "chunk", "Chunk size; 3/4 of the trained length is usual.", 2, 1e9)
           .required(96)
           .logarithmic(),
-      FieldOf<Options>::integer<&Options::local>("local", "Nearest tokens whose distance is exact; below chunk.", 1,
-                                                 1e9)
+      FieldOf<Options>::integer<&Options::local>(
+          "local", "Nearest tokens whose distance is exact; below chunk.", 1, 1e9)
           .required(16)
           .logarithmic(),
       FieldOf<Options>::integer<&Options::clamp_max>(
           "clampMax", "Greatest query position; chunk - 1 unless given, as in the paper.", 1, 1e9)
           .example(95),
-      FieldOf<Options>::boolean<&Options::dca_mscale>("dcaMscale", "Sharpen beyond the trained length."),
+      FieldOf<Options>::boolean<&Options::dca_mscale>("dcaMscale",
+                                                      "Sharpen beyond the trained length."),
       FieldOf<Options>::integer<&Options::trained_length>(
           "trainedLength", "Length the model was trained at, for dcaMscale.", 1, 1e9)
           .example(128));
@@ -61,20 +64,30 @@ struct DualChunkSchedule : RemapDefaults {
 
   static Status check(const Options& o, Index) {
     if (o.local >= o.chunk)
-      return Error{.code = Errc::out_of_range, .field = "local", .expected = "less than chunk",
-                   .received = static_cast<double>(o.local), .low = 1, .high = static_cast<double>(o.chunk - 1)};
+      return Error{.code = Errc::out_of_range,
+                   .field = "local",
+                   .expected = "less than chunk",
+                   .received = static_cast<double>(o.local),
+                   .low = 1,
+                   .high = static_cast<double>(o.chunk - 1)};
     if (o.clamp_max && *o.clamp_max < stride_of(o))  // else a distance would be negative
-      return Error{.code = Errc::out_of_range, .field = "clampMax", .expected = "at least chunk - local",
-                   .received = static_cast<double>(*o.clamp_max), .low = stride_of(o), .high = 1e9};
+      return Error{.code = Errc::out_of_range,
+                   .field = "clampMax",
+                   .expected = "at least chunk - local",
+                   .received = static_cast<double>(*o.clamp_max),
+                   .low = stride_of(o),
+                   .high = 1e9};
     if (o.dca_mscale && !o.trained_length)
-      return Error{.code = Errc::missing_option, .field = "trainedLength",
+      return Error{.code = Errc::missing_option,
+                   .field = "trainedLength",
                    .expected = "given together with dcaMscale"};
     return {};
   }
   static void choose(const Options& o, double query, const Positions& keys, std::uint8_t* copy) {
     const double own = std::floor(query / stride_of(o));
     for (Index j = 0; j < keys.count; ++j)
-      copy[j] = static_cast<std::uint8_t>(std::clamp(own - std::floor(keys[j] / stride_of(o)), 0.0, 2.0));
+      copy[j] =
+          static_cast<std::uint8_t>(std::clamp(own - std::floor(keys[j] / stride_of(o)), 0.0, 2.0));
   }
   double coordinate(const AngleBlock& b, Index, double position) const {
     const double inside = position - stride * std::floor(position / stride);

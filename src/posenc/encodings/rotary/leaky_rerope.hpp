@@ -12,34 +12,37 @@ struct LeakyReropeOptions : RotaryOptions {
   std::optional<int> trained_length;
 };
 
-/// Leaky ReRoPE: distances below the window are RoPE's, those beyond grow `step` times slower. Su, 2023.
+/// Leaky ReRoPE: distances below the window are RoPE's, those beyond grow `step` times slower. Su,
+/// 2023.
 ///
 ///   near  R(m) q · R(j) k            far  R(w + (m − w)/k) q · R(j/k) k
 ///
-/// The two far positions differ by w + (δ − w)/k, so the two pieces meet at the window, whatever the
-/// step. The test is strict: distance < window is near, and so are keys in the future, which the
-/// reference does not have. step 1 is RoPE, and an endless one ReRoPE. `logn` multiplies the query by
-/// max(1, ln(m + 1)/ln(L)).
+/// The two far positions differ by w + (δ − w)/k, so the two pieces meet at the window, whatever
+/// the step. The test is strict: distance < window is near, and so are keys in the future, which
+/// the reference does not have. step 1 is RoPE, and an endless one ReRoPE. `logn` multiplies the
+/// query by max(1, ln(m + 1)/ln(L)).
 struct LeakyReropeSchedule : RemapDefaults {
   using Options = LeakyReropeOptions;
-  static constexpr Spec spec{
-      .id = "leaky-rerope",
-      .title = "Leaky ReRoPE",
-      .summary = "RoPE whose distances grow more slowly beyond a window.",
-      .formula = "g(δ) = δ for δ < w, else w + (δ − w)/k",
-      .paper = "Su, 2023",
-      .url = "https://github.com/bojone/rerope",
-      .sites = {.rotate = true},
-      .relative = true};
+  static constexpr Spec spec{.id = "leaky-rerope",
+                             .title = "Leaky ReRoPE",
+                             .summary = "RoPE whose distances grow more slowly beyond a window.",
+                             .formula = "g(δ) = δ for δ < w, else w + (δ − w)/k",
+                             .paper = "Su, 2023",
+                             .url = "https://github.com/bojone/rerope",
+                             .sites = {.rotate = true},
+                             .relative = true};
   static constexpr auto fields = rotary_fields<Options>(
-      FieldOf<Options>::integer<&Options::window>("window", "Distances up to here are kept.", 1, 1e9)
+      FieldOf<Options>::integer<&Options::window>("window", "Distances up to here are kept.", 1,
+                                                  1e9)
           .required(64)
           .logarithmic(),
-      FieldOf<Options>::number<&Options::step>("step", "How many times slower farther distances grow.", 1, 1e12)
+      FieldOf<Options>::number<&Options::step>(
+          "step", "How many times slower farther distances grow.", 1, 1e12)
           .logarithmic(),
-      FieldOf<Options>::boolean<&Options::logn>("logn", "Sharpen queries beyond the trained length."),
-      FieldOf<Options>::integer<&Options::trained_length>("trainedLength", "Length the model was trained at, for logn.",
-                                                          2, 1e9)
+      FieldOf<Options>::boolean<&Options::logn>("logn",
+                                                "Sharpen queries beyond the trained length."),
+      FieldOf<Options>::integer<&Options::trained_length>(
+          "trainedLength", "Length the model was trained at, for logn.", 2, 1e9)
           .example(4096));
 
   LeakyReropeSchedule(const Options& o, Index rotary_dim, double)

@@ -8,7 +8,15 @@
 
 namespace posenc {
 
-enum class Variant2d : std::uint8_t { qwen_vl, pixtral, sam2, eva_pixel, eva_language, dinov3, llama4 };
+enum class Variant2d : std::uint8_t {
+  qwen_vl,
+  pixtral,
+  sam2,
+  eva_pixel,
+  eva_language,
+  dinov3,
+  llama4
+};
 inline constexpr std::array<std::string_view, 7> variant_2d_names{
     "qwen-vl", "pixtral", "sam2", "eva-pixel", "eva-language", "dinov3", "llama4"};
 
@@ -16,8 +24,8 @@ inline constexpr std::array<std::string_view, 7> variant_2d_names{
 struct Traits2d {
   Layout layout;
   double base;
-  bool columns_first;     ///< the first half of the pairs turns with the column
-  double origin;          ///< the coordinate of index 0
+  bool columns_first;  ///< the first half of the pairs turns with the column
+  double origin;       ///< the coordinate of index 0
 };
 inline constexpr std::array<Traits2d, 7> traits_2d{{
     {Layout::half, 10000, false, 0},         // qwen-vl
@@ -32,8 +40,8 @@ constexpr const Traits2d& traits_of(Variant2d v) { return traits_2d[static_cast<
 
 struct Rope2dOptions : RotaryOptions {
   Variant2d variant = Variant2d::qwen_vl;
-  std::optional<double> own_base;     ///< default: the variant's
-  std::optional<Layout> own_layout;   ///< default: the variant's
+  std::optional<double> own_base;    ///< default: the variant's
+  std::optional<Layout> own_layout;  ///< default: the variant's
   std::optional<double> max_frequency;
   Buffer<double> grid, reference_grid;
   Normalisation normalise = Normalisation::separate;
@@ -45,11 +53,11 @@ struct Rope2dOptions : RotaryOptions {
 ///   qwen-vl       ωᵢ = base^(−4i/r), i < r/4, for rows, then for columns; half layout
 ///   pixtral       ωᵢ = base^(−2i/r), i < r/2: even i for rows, then odd i for columns; half layout
 ///                 (interleaved in mistral-inference)
-///   sam2          qwen-vl's frequencies, columns first, interleaved; RoPE-ViT's axial form is base 100
-///   eva-language  qwen-vl's frequencies, interleaved; `reference` scales indices by reference / grid
-///   llama4        as sam2, indices counted from 1
-///   eva-pixel     ωᵢ = π·linspace(1, maxFrequency/2, r/4), interleaved; coordinates from −1 to 1
-///   dinov3        ωᵢ = 2π·base^(−4i/r), half layout; coordinates of cell centres, from −1 to 1
+///   sam2          qwen-vl's frequencies, columns first, interleaved; RoPE-ViT's axial form is base
+///   100 eva-language  qwen-vl's frequencies, interleaved; `reference` scales indices by reference
+///   / grid llama4        as sam2, indices counted from 1 eva-pixel     ωᵢ = π·linspace(1,
+///   maxFrequency/2, r/4), interleaved; coordinates from −1 to 1 dinov3        ωᵢ =
+///   2π·base^(−4i/r), half layout; coordinates of cell centres, from −1 to 1
 ///
 /// The last two measure coordinates, not indices: `grid` [rows, columns] says that positions are
 /// indices into it, and without it they are the coordinates themselves. Prefix tokens (class,
@@ -70,36 +78,50 @@ struct Rope2dSchedule : ScheduleDefaults {
   using F = FieldOf<Options>;
   static constexpr std::array fields{
       F::integer<&RotaryOptions::head_dim>("headDim", "Width of one head.", 1, 4096).required(64),
-      F::integer<&RotaryOptions::rotary_dim>("rotaryDim", "Leading channels that rotate; a multiple of 4.", 0, 4096)
+      F::integer<&RotaryOptions::rotary_dim>(
+          "rotaryDim", "Leading channels that rotate; a multiple of 4.", 0, 4096)
           .multiple_of(4)
           .falls_back_to("headDim"),
-      F::choice<&Options::variant>("variant", "Whose frequencies, coordinates and order of axes.", variant_2d_names)
+      F::choice<&Options::variant>("variant", "Whose frequencies, coordinates and order of axes.",
+                                   variant_2d_names)
           .required(),
-      F::number<&Options::own_base>("base", "Theta; 100 for dinov3 unless given, else 10000.", 1, 1e15)
+      F::number<&Options::own_base>("base", "Theta; 100 for dinov3 unless given, else 10000.", 1,
+                                    1e15)
           .exclusive_min()
           .logarithmic()
           .example(10000),
-      F::choice<&Options::own_layout>("layout", "Which channels pair; the variant's unless given.", layout_names),
+      F::choice<&Options::own_layout>("layout", "Which channels pair; the variant's unless given.",
+                                      layout_names),
       F::choice<&RotaryOptions::precision>(
-          "precision", "Angles in float64, or float32 as Hugging Face computes them.", precision_names),
-      F::number<&Options::max_frequency>("maxFrequency", "eva-pixel: twice the fastest frequency over pi; 224 unless given.", 2,
-                                         1e9)
+          "precision", "Angles in float64, or float32 as Hugging Face computes them.",
+          precision_names),
+      F::number<&Options::max_frequency>(
+          "maxFrequency", "eva-pixel: twice the fastest frequency over pi; 224 unless given.", 2,
+          1e9)
           .logarithmic()
           .example(224),
-      F::list<&Options::grid>("grid", "Rows and columns that positions index.", 1, 1e6, Dim::exactly(2)),
-      F::list<&Options::reference_grid>("reference", "eva-language: grid of the training, to scale indices to.", 1, 1e6,
-                                        Dim::exactly(2)),
-      F::choice<&Options::normalise>("normalise", "dinov3 with a grid: divided by the own, smaller or larger side.",
-                                     normalisation_names)};
+      F::list<&Options::grid>("grid", "Rows and columns that positions index.", 1, 1e6,
+                              Dim::exactly(2)),
+      F::list<&Options::reference_grid>("reference",
+                                        "eva-language: grid of the training, to scale indices to.",
+                                        1, 1e6, Dim::exactly(2)),
+      F::choice<&Options::normalise>(
+          "normalise", "dinov3 with a grid: divided by the own, smaller or larger side.",
+          normalisation_names)};
 
   Rope2dSchedule(const Options& o, Index width, double)
-      : variant(o.variant), base(o.base), max_frequency(o.max_frequency.value_or(224)), rotary_dim(width), quarter(width / 4) {
+      : variant(o.variant),
+        base(o.base),
+        max_frequency(o.max_frequency.value_or(224)),
+        rotary_dim(width),
+        quarter(width / 4) {
     for (std::size_t a = 0; a < 2; ++a) axes[a] = axis_of(o, a);
   }
 
   static Status check(const Options& o, Index rotary_dim) {
     if (rotary_dim % 4 != 0)
-      return Error{.code = Errc::out_of_range, .field = o.rotary_dim ? "rotaryDim" : "headDim",
+      return Error{.code = Errc::out_of_range,
+                   .field = o.rotary_dim ? "rotaryDim" : "headDim",
                    .expected = "a multiple of 4; rotaryDim selects a part of a head",
                    .received = static_cast<double>(rotary_dim)};
     const auto only_for = [](std::string_view field, std::string_view expected) {
@@ -113,7 +135,9 @@ struct Rope2dSchedule : ScheduleDefaults {
       return only_for("reference", "left out: only eva-language scales indices");
     const bool scaled = !o.reference_grid.empty();
     if (o.variant == Variant2d::eva_language && scaled && o.grid.empty())
-      return Error{.code = Errc::missing_option, .field = "grid", .expected = "given together with reference"};
+      return Error{.code = Errc::missing_option,
+                   .field = "grid",
+                   .expected = "given together with reference"};
     const bool measures = o.variant == Variant2d::eva_pixel || o.variant == Variant2d::dinov3;
     if (!o.grid.empty() && !measures && !scaled)
       return only_for("grid", "left out: the variant counts rows and columns as they are");
@@ -133,7 +157,8 @@ struct Rope2dSchedule : ScheduleDefaults {
   Real frequency(Index pair) const {
     const Index i = pair % quarter;
     switch (variant) {
-      case Variant2d::pixtral: return rotary_frequency<Real>(base, rotary_dim, 2 * i + pair / quarter);
+      case Variant2d::pixtral:
+        return rotary_frequency<Real>(base, rotary_dim, 2 * i + pair / quarter);
       case Variant2d::eva_pixel: {
         const Real steps = static_cast<Real>(std::max<Index>(1, quarter - 1));
         const Real reach = static_cast<Real>(max_frequency) / 2 - 1;
@@ -141,24 +166,29 @@ struct Rope2dSchedule : ScheduleDefaults {
       }
       case Variant2d::dinov3:
         return 2 * std::numbers::pi_v<Real> * rotary_frequency<Real>(base, rotary_dim / 2, i);
-      default: return rotary_frequency<Real>(base, rotary_dim / 2, i);
+      default:
+        return rotary_frequency<Real>(base, rotary_dim / 2, i);
     }
   }
 
  private:
   static GridAxis axis_of(const Options& o, std::size_t a) {
     switch (o.variant) {
-      case Variant2d::eva_pixel: return o.grid.empty() ? GridAxis{} : GridAxis::from_corner_to_corner(o.grid[a]);
+      case Variant2d::eva_pixel:
+        return o.grid.empty() ? GridAxis{} : GridAxis::from_corner_to_corner(o.grid[a]);
       case Variant2d::dinov3:
         return o.grid.empty() ? GridAxis{} : GridAxis::of_centres(side_of(o, a));
       case Variant2d::eva_language:
-        return o.reference_grid.empty() ? GridAxis{} : GridAxis{.times = o.reference_grid[a], .over = o.grid[a]};
-      default: return {.plus = traits_of(o.variant).origin};
+        return o.reference_grid.empty() ? GridAxis{}
+                                        : GridAxis{.times = o.reference_grid[a], .over = o.grid[a]};
+      default:
+        return {.plus = traits_of(o.variant).origin};
     }
   }
   static double side_of(const Options& o, std::size_t a) {
     if (o.normalise == Normalisation::separate) return o.grid[a];
-    return o.normalise == Normalisation::min ? std::min(o.grid[0], o.grid[1]) : std::max(o.grid[0], o.grid[1]);
+    return o.normalise == Normalisation::min ? std::min(o.grid[0], o.grid[1])
+                                             : std::max(o.grid[0], o.grid[1]);
   }
 
   Variant2d variant;

@@ -7,14 +7,14 @@
 
 namespace posenc {
 
-/// RoPE with learned directions: each pair of each head turns with its own mixture of column and row.
-/// Heo et al., 2024.
+/// RoPE with learned directions: each pair of each head turns with its own mixture of column and
+/// row. Heo et al., 2024.
 ///
 ///   φ(h, i) = x·frequencies[0, h, i] + y·frequencies[1, h, i]
 ///
-/// Positions are [row, column] as everywhere, so y is the first axis; the table holds x first, as the
-/// authors' checkpoints do. plan() cannot show two frequencies per pair: it gives head 0's length of
-/// (ωx, ωy), radians per step in the direction in which the pair turns fastest.
+/// Positions are [row, column] as everywhere, so y is the first axis; the table holds x first, as
+/// the authors' checkpoints do. plan() cannot show two frequencies per pair: it gives head 0's
+/// length of (ωx, ωy), radians per step in the direction in which the pair turns fastest.
 class RopeMixed : public EncodingDefaults {
  public:
   struct Options {
@@ -37,9 +37,13 @@ class RopeMixed : public EncodingDefaults {
   using F = FieldOf<Options>;
   static constexpr std::array fields{
       F::integer<&Options::heads>("heads", "Number of attention heads.", 1, 4096).required(4),
-      F::integer<&Options::head_dim>("headDim", "Width of one head; even.", 2, 4096).multiple_of(2).required(64),
-      F::choice<&Options::layout>("layout", "Which channels pair: (i, i + r/2) or (2i, 2i + 1).", layout_names),
-      F::table<&Options::frequencies>("frequencies", "Radians per column, then per row [2, heads, headDim / 2].",
+      F::integer<&Options::head_dim>("headDim", "Width of one head; even.", 2, 4096)
+          .multiple_of(2)
+          .required(64),
+      F::choice<&Options::layout>("layout", "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
+                                  layout_names),
+      F::table<&Options::frequencies>("frequencies",
+                                      "Radians per column, then per row [2, heads, headDim / 2].",
                                       Dim::exactly(2), Dim::of("heads"), Dim::half_of("headDim"))
           .required()
           .initialised_by(0.5)};
@@ -55,7 +59,8 @@ class RopeMixed : public EncodingDefaults {
 
   Plan plan(double, double* frequencies) const {
     for (Index i = 0; i < pairs(); ++i) frequencies[i] = std::hypot(along(0, 0)[i], along(1, 0)[i]);
-    return {.inverse_frequencies = {frequencies, static_cast<std::size_t>(pairs())}, .rotation = rotation()};
+    return {.inverse_frequencies = {frequencies, static_cast<std::size_t>(pairs())},
+            .rotation = rotation()};
   }
 
   void angles(const AngleBlock& b) const {
@@ -64,7 +69,8 @@ class RopeMixed : public EncodingDefaults {
       const double row = b.positions.axis(0)[t], column = b.positions.axis(1)[t];
       float *cosines = b.out.row(t), *sines = cosines + pairs();
       for (Index i = 0; i < pairs(); ++i) {
-        const double angle = column * static_cast<double>(per_column[i]) + row * static_cast<double>(per_row[i]);
+        const double angle =
+            column * static_cast<double>(per_column[i]) + row * static_cast<double>(per_row[i]);
         cosines[i] = static_cast<float>(std::cos(angle));
         sines[i] = static_cast<float>(std::sin(angle));
       }

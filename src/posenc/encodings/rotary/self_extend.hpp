@@ -17,14 +17,16 @@ struct SelfExtendOptions : RotaryOptions {
   std::optional<int> trained_length;
 };
 
-/// Self-Extend: neighbours keep their distances, farther tokens are counted in groups. Jin et al., 2024.
+/// Self-Extend: neighbours keep their distances, farther tokens are counted in groups. Jin et al.,
+/// 2024.
 ///
 ///   near  R(m) q · R(j) k            far  R(⌊m/G⌋ + W − W/G) q · R(⌊j/G⌋) k
 ///
-/// The test is strict: distance < window is near, and so are keys in the future, which the reference
-/// does not have. A context of (L − W)·G + W tokens needs no position that L tokens did not have.
-/// The paper rounds W/G down where the authors' code divides, which makes distances fractional: they
-/// agree where G divides W, which is asked for unless `uneven` picks one of the two.
+/// The test is strict: distance < window is near, and so are keys in the future, which the
+/// reference does not have. A context of (L − W)·G + W tokens needs no position that L tokens did
+/// not have. The paper rounds W/G down where the authors' code divides, which makes distances
+/// fractional: they agree where G divides W, which is asked for unless `uneven` picks one of the
+/// two.
 struct SelfExtendSchedule : RemapDefaults {
   using Options = SelfExtendOptions;
   static constexpr Spec spec{
@@ -36,18 +38,21 @@ struct SelfExtendSchedule : RemapDefaults {
       .url = "https://arxiv.org/abs/2401.01325",
       .sites = {.rotate = true}};
   static constexpr auto fields = rotary_fields<Options>(
-      FieldOf<Options>::integer<&Options::group>("group", "Tokens that share a position beyond the window.", 1, 1e6)
+      FieldOf<Options>::integer<&Options::group>(
+          "group", "Tokens that share a position beyond the window.", 1, 1e6)
           .required(4)
           .logarithmic(),
-      FieldOf<Options>::integer<&Options::window>("window", "Distances below this are exact; a multiple of group.", 1,
-                                                  1e9)
+      FieldOf<Options>::integer<&Options::window>(
+          "window", "Distances below this are exact; a multiple of group.", 1, 1e9)
           .required(64)
           .logarithmic(),
       FieldOf<Options>::choice<&Options::uneven>(
-          "uneven", "Where group does not divide window: an error, rounding down, or a fraction.", uneven_names),
-      FieldOf<Options>::boolean<&Options::logn>("logn", "Sharpen queries beyond the trained length."),
-      FieldOf<Options>::integer<&Options::trained_length>("trainedLength", "Length the model was trained at, for logn.",
-                                                          2, 1e9)
+          "uneven", "Where group does not divide window: an error, rounding down, or a fraction.",
+          uneven_names),
+      FieldOf<Options>::boolean<&Options::logn>("logn",
+                                                "Sharpen queries beyond the trained length."),
+      FieldOf<Options>::integer<&Options::trained_length>(
+          "trainedLength", "Length the model was trained at, for logn.", 2, 1e9)
           .example(4096));
 
   SelfExtendSchedule(const Options& o, Index rotary_dim, double)
@@ -55,7 +60,8 @@ struct SelfExtendSchedule : RemapDefaults {
 
   static Status check(const Options& o, Index) {
     if (o.uneven == Uneven::refuse && o.window % o.group != 0)
-      return Error{.code = Errc::out_of_range, .field = "window",
+      return Error{.code = Errc::out_of_range,
+                   .field = "window",
                    .expected = "a multiple of group, or uneven 'floor' or 'divide'",
                    .received = static_cast<double>(o.window)};
     return check_logn(o.logn, o.trained_length);
