@@ -190,7 +190,7 @@ export interface EncodingOptions {
     grid?: ArrayLike<number>;
     /** eva-language: grid of the training, to scale indices to. Number from 1 to 1000000. */
     reference?: ArrayLike<number>;
-    /** dinov3: what divides coordinates: own side, smaller or larger. @default separate */
+    /** dinov3 with a grid: divided by the own, smaller or larger side. @default separate */
     normalise?: 'separate' | 'min' | 'max';
   };
   /** RoPE-mixed. 2-D RoPE whose pairs turn along learned directions, apart for every head. Heo et al., 2024. */
@@ -1359,7 +1359,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
    },
    {
     "name": "normalise",
-    "doc": "dinov3: what divides coordinates: own side, smaller or larger.",
+    "doc": "dinov3 with a grid: divided by the own, smaller or larger side.",
     "type": "choice",
     "required": false,
     "default": "separate",
