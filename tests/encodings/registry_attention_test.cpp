@@ -25,6 +25,12 @@ TYPED_TEST_SUITE(EveryEncoding, Arches);
 /// Odd lengths, a head width that is no multiple of any vector, and more than one key head.
 const reference::Wishes wishes{{"heads", 6}, {"headDim", 10}, {"valueDim", 7}};
 
+/// Sections and quarters of several axes are made for the width of their own example.
+template <class E>
+reference::Options odd_example() {
+  return example_of<E>(E::spec.axes == 1 ? wishes : reference::Wishes{});
+}
+
 /// Encodings that look at more than one pair of positions at a time have tests of their own.
 template <class E>
 bool is_pairwise(const Encoding& e) {
@@ -111,7 +117,7 @@ double scale_of(const Encoding& e, Index head_dim) {
 TYPED_TEST(EveryEncoding, MatchesTheReferenceThroughAttention) {
   using Arch = TypeParam;
   for_each_encoding([]<class E>() {
-    const Encoding e = made<E, Arch>(example_of<E>(wishes));
+    const Encoding e = made<E, Arch>(odd_example<E>());
     if (!is_pairwise<E>(e)) return;
     const AttentionShape s = shape_for(e);
     Question question = Question::of(s);
@@ -134,7 +140,7 @@ TYPED_TEST(EveryEncoding, MatchesTheReferenceThroughAttention) {
 TYPED_TEST(EveryEncoding, MatchesTheReferenceAtScatteredPositions) {
   using Arch = TypeParam;
   for_each_encoding([]<class E>() {
-    const Encoding e = made<E, Arch>(example_of<E>(wishes));
+    const Encoding e = made<E, Arch>(odd_example<E>());
     if (!is_pairwise<E>(e)) return;
     const AttentionShape s = shape_for(e);
     Question question = Question::of(s, 7);
@@ -153,7 +159,7 @@ TYPED_TEST(EveryEncoding, MatchesTheReferenceAtScatteredPositions) {
 TYPED_TEST(EveryEncoding, GivesDefaultPositionsTheSameBitsAsExplicitOnes) {
   using Arch = TypeParam;
   for_each_encoding([]<class E>() {
-    const Encoding e = made<E, Arch>(example_of<E>(wishes));
+    const Encoding e = made<E, Arch>(odd_example<E>());
     if (E::spec.axes > 1) return;
     const AttentionShape s = shape_for(e);
     Question question = Question::of(s, 3);
@@ -170,7 +176,7 @@ TYPED_TEST(EveryEncoding, GivesDefaultPositionsTheSameBitsAsExplicitOnes) {
 
 TEST(EveryEncoding, DependsOnDifferencesOfPositionsWhereItSaysSo) {
   for_each_encoding([]<class E>() {
-    const Encoding e = made<E>(example_of<E>(wishes));
+    const Encoding e = made<E>(odd_example<E>());
     if (E::spec.axes > 1 || !E::spec.relative) return;
     const AttentionShape s = shape_for(e);
     Question question = Question::of(s, 4);
@@ -193,7 +199,7 @@ TEST(EveryEncoding, DependsOnDifferencesOfPositionsWhereItSaysSo) {
 
 TEST(EveryEncoding, TakesASetOfPositionsForEachSequence) {
   for_each_encoding([]<class E>() {
-    const Encoding e = made<E>(example_of<E>(wishes));
+    const Encoding e = made<E>(odd_example<E>());
     if (E::spec.axes > 1) return;
     AttentionShape s = shape_for(e);
     Question both = Question::of(s, 5);
@@ -224,7 +230,7 @@ TEST(EveryEncoding, TakesASetOfPositionsForEachSequence) {
 
 TEST(EveryEncoding, SurvivesAFailureOfEveryAllocationInAttention) {
   for_each_encoding([]<class E>() {
-    const Encoding e = made<E>(example_of<E>(wishes));
+    const Encoding e = made<E>(odd_example<E>());
     if (E::spec.axes > 1) return;
     Question question = Question::of(shape_for(e));
     question.encodings = {&e};

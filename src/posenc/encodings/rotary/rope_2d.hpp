@@ -125,7 +125,7 @@ struct Rope2dSchedule : ScheduleDefaults {
                    .expected = "a multiple of 4; rotaryDim selects a part of a head",
                    .received = static_cast<double>(rotary_dim)};
     const auto only_for = [](std::string_view field, std::string_view expected) {
-      return Error{.code = Errc::option_not_applicable, .field = Name(field), .expected = expected};
+      return Error{.code = Errc::option_not_applicable, .field = field, .expected = expected};
     };
     if (o.max_frequency && o.variant != Variant2d::eva_pixel)
       return only_for("maxFrequency", "left out: only eva-pixel has one");
