@@ -159,9 +159,10 @@ interface Places {
 function readPositions(given: Given, encodings: readonly Held[], shapes: Shapes): Places {
   const axes = Math.max(1, ...encodings.map(({ info }) => info.axes));
   const integer = encodings.some(({ info }) => info.positions !== 'real');
+  const countable = encodings.every(({ info }) => info.axes === 1 || info.textAxes);
   const read = (field: 'queryPositions' | 'keyPositions', rows: number) => {
     const value = given.get(field);
-    if (value === undefined && axes === 1) return undefined;
+    if (value === undefined && countable) return undefined;
     if (value === undefined)
       throw mismatch('MISSING_OPTION', field, `given for ${axes} axes`, undefined);
     return capturePositions(where, field, value, { axes, integer, rows, batch: shapes.batch });

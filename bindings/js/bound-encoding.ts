@@ -193,7 +193,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
         batch,
       });
     }
-    if (info.axes === 1) return countUp(n);
+    if (info.axes === 1 || info.textAxes) return countUp(n, 0, info.axes);
     throw fault('MISSING_OPTION', {
       where,
       field: 'positions',

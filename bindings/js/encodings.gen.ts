@@ -308,6 +308,126 @@ export interface EncodingOptions {
     /** Length the model was trained at, for logn. Integer from 2 to 1000000000. */
     trainedLength?: number;
   };
+  /** Leaky ReRoPE. RoPE whose distances grow more slowly beyond a window. Su, 2023. */
+  'leaky-rerope': {
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Leading channels that rotate; even. Even integer from 0 to 4096. @default headDim */
+    rotaryDim?: number;
+    /** Theta: the wavelengths span 2 pi to 2 pi base. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Which channels pair: (i, i + r/2) or (2i, 2i + 1). @default half */
+    layout?: 'half' | 'interleaved';
+    /** Angles in float64, or float32 exactly as Hugging Face computes them. @default exact */
+    precision?: 'exact' | 'hf-f32';
+    /** Distances up to here are kept. Integer from 1 to 1000000000. */
+    window: number;
+    /** How many times slower farther distances grow. Number from 1 to 1000000000000. @default 16 */
+    step?: number;
+    /** Sharpen queries beyond the trained length. @default false */
+    logn?: boolean;
+    /** Length the model was trained at, for logn. Integer from 2 to 1000000000. */
+    trainedLength?: number;
+  };
+  /** Self-Extend. RoPE with exact distances to neighbours and distances in groups beyond a window. Jin et al., 2024. */
+  'self-extend': {
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Leading channels that rotate; even. Even integer from 0 to 4096. @default headDim */
+    rotaryDim?: number;
+    /** Theta: the wavelengths span 2 pi to 2 pi base. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Which channels pair: (i, i + r/2) or (2i, 2i + 1). @default half */
+    layout?: 'half' | 'interleaved';
+    /** Angles in float64, or float32 exactly as Hugging Face computes them. @default exact */
+    precision?: 'exact' | 'hf-f32';
+    /** Tokens that share a position beyond the window. Integer from 1 to 1000000. */
+    group: number;
+    /** Distances below this are exact; a multiple of group. Integer from 1 to 1000000000. */
+    window: number;
+    /** Where group does not divide window: an error, rounding down, or a fraction. @default refuse */
+    uneven?: 'refuse' | 'floor' | 'divide';
+    /** Sharpen queries beyond the trained length. @default false */
+    logn?: boolean;
+    /** Length the model was trained at, for logn. Integer from 2 to 1000000000. */
+    trainedLength?: number;
+  };
+  /** Dual chunk attention. RoPE with positions counted within chunks, exact nearby and bounded far away. An et al., 2024. */
+  'dual-chunk': {
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Leading channels that rotate; even. Even integer from 0 to 4096. @default headDim */
+    rotaryDim?: number;
+    /** Theta: the wavelengths span 2 pi to 2 pi base. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Which channels pair: (i, i + r/2) or (2i, 2i + 1). @default half */
+    layout?: 'half' | 'interleaved';
+    /** Angles in float64, or float32 exactly as Hugging Face computes them. @default exact */
+    precision?: 'exact' | 'hf-f32';
+    /** Chunk size; 3/4 of the trained length is usual. Integer from 2 to 1000000000. */
+    chunk: number;
+    /** Nearest tokens whose distance is exact; below chunk. Integer from 1 to 1000000000. */
+    local: number;
+    /** Greatest query position; chunk - 1 unless given, as in the paper. Integer from 1 to 1000000000. */
+    clampMax?: number;
+    /** Sharpen beyond the trained length. @default false */
+    dcaMscale?: boolean;
+    /** Length the model was trained at, for dcaMscale. Integer from 1 to 1000000000. */
+    trainedLength?: number;
+  };
+  /** M-RoPE. RoPE over three coordinates, time, height and width, for text, images and video in one sequence. Wang et al., 2024. */
+  'mrope': {
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Leading channels that rotate; even. Even integer from 0 to 4096. @default headDim */
+    rotaryDim?: number;
+    /** Theta: the wavelengths span 2 pi to 2 pi base. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Which channels pair: (i, i + r/2) or (2i, 2i + 1). @default half */
+    layout?: 'half' | 'interleaved';
+    /** Angles in float64, or float32 exactly as Hugging Face computes them. @default exact */
+    precision?: 'exact' | 'hf-f32';
+    /** Pairs for time, height and width; together rotaryDim / 2. Number from 0 to 2048. */
+    sections: ArrayLike<number>;
+    /** The axes take turns instead of runs. @default false */
+    interleaved?: boolean;
+    /** One list through all sections, or one for each section. @default shared */
+    frequencies?: 'shared' | 'per-axis';
+  };
+  /** 2-D axial RoPE. RoPE for images: some pairs turn with the row, the others with the column. Heo et al., 2024. */
+  'rope-2d': {
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Leading channels that rotate; a multiple of 4. Integer from 0 to 4096. @default headDim */
+    rotaryDim?: number;
+    /** Whose frequencies, coordinates and order of axes. */
+    variant: 'qwen-vl' | 'pixtral' | 'sam2' | 'eva-pixel' | 'eva-language' | 'dinov3' | 'llama4';
+    /** Theta; 100 for dinov3 unless given, else 10000. Number above 1 up to 1000000000000000. */
+    base?: number;
+    /** Which channels pair; the variant's unless given. */
+    layout?: 'half' | 'interleaved';
+    /** Angles in float64, or float32 as Hugging Face computes them. @default exact */
+    precision?: 'exact' | 'hf-f32';
+    /** eva-pixel: twice the fastest frequency over pi; 224 unless given. Number from 2 to 1000000000. */
+    maxFrequency?: number;
+    /** Rows and columns that positions index. Number from 1 to 1000000. */
+    grid?: ArrayLike<number>;
+    /** eva-language: grid of the training, to scale indices to. Number from 1 to 1000000. */
+    reference?: ArrayLike<number>;
+    /** dinov3 with a grid: divided by the own, smaller or larger side. @default separate */
+    normalise?: 'separate' | 'min' | 'max';
+  };
+  /** RoPE-mixed. 2-D RoPE whose pairs turn along learned directions, apart for every head. Heo et al., 2024. */
+  'rope-mixed': {
+    /** Number of attention heads. Integer from 1 to 4096. */
+    heads: number;
+    /** Width of one head; even. Even integer from 2 to 4096. */
+    headDim: number;
+    /** Which channels pair: (i, i + r/2) or (2i, 2i + 1). @default interleaved */
+    layout?: 'half' | 'interleaved';
+    /** Radians per column, then per row [2, heads, headDim / 2], of shape [2, heads, headDim / 2]. */
+    frequencies: TensorInput;
+  };
   /** ALiBi. A penalty proportional to distance, with a fixed slope per head. Press, Smith & Lewis, 2022. */
   'alibi': {
     /** Query heads. Integer from 1 to 65536. */
@@ -375,6 +495,12 @@ export interface EncodingSites {
   'rope-truncated': 'rotate';
   'xpos': 'rotate';
   'rerope': 'rotate';
+  'leaky-rerope': 'rotate';
+  'self-extend': 'rotate';
+  'dual-chunk': 'rotate';
+  'mrope': 'rotate';
+  'rope-2d': 'rotate';
+  'rope-mixed': 'rotate';
   'alibi': 'score';
   't5': 'score';
   'shaw': 'score' | 'value';
@@ -458,6 +584,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "sites": [],
   "axes": 1,
   "positions": "real",
+  "textAxes": false,
   "relative": true,
   "contentFree": true,
   "lengthPolicy": "static",
@@ -482,6 +609,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ],
   "axes": 1,
   "positions": "index",
+  "textAxes": false,
   "relative": false,
   "contentFree": false,
   "lengthPolicy": "static",
@@ -544,6 +672,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ],
   "axes": 1,
   "positions": "real",
+  "textAxes": false,
   "relative": false,
   "contentFree": false,
   "lengthPolicy": "static",
@@ -643,6 +772,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ],
   "axes": 1,
   "positions": "real",
+  "textAxes": false,
   "relative": true,
   "contentFree": false,
   "lengthPolicy": "static",
@@ -719,6 +849,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ],
   "axes": 1,
   "positions": "real",
+  "textAxes": false,
   "relative": true,
   "contentFree": false,
   "lengthPolicy": "static",
@@ -804,6 +935,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ],
   "axes": 1,
   "positions": "real",
+  "textAxes": false,
   "relative": true,
   "contentFree": false,
   "lengthPolicy": "static",
@@ -910,6 +1042,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ],
   "axes": 1,
   "positions": "real",
+  "textAxes": false,
   "relative": false,
   "contentFree": false,
   "lengthPolicy": "dynamicPerCall",
@@ -1024,6 +1157,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ],
   "axes": 1,
   "positions": "real",
+  "textAxes": false,
   "relative": true,
   "contentFree": false,
   "lengthPolicy": "static",
@@ -1170,6 +1304,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ],
   "axes": 1,
   "positions": "real",
+  "textAxes": false,
   "relative": true,
   "contentFree": false,
   "lengthPolicy": "static",
@@ -1353,6 +1488,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ],
   "axes": 1,
   "positions": "real",
+  "textAxes": false,
   "relative": false,
   "contentFree": false,
   "lengthPolicy": "switchAt",
@@ -1499,6 +1635,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ],
   "axes": 1,
   "positions": "real",
+  "textAxes": false,
   "relative": true,
   "contentFree": false,
   "lengthPolicy": "static",
@@ -1613,6 +1750,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ],
   "axes": 1,
   "positions": "real",
+  "textAxes": false,
   "relative": true,
   "contentFree": false,
   "lengthPolicy": "static",
@@ -1706,6 +1844,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ],
   "axes": 1,
   "positions": "real",
+  "textAxes": false,
   "relative": true,
   "contentFree": false,
   "lengthPolicy": "static",
@@ -1799,6 +1938,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ],
   "axes": 1,
   "positions": "real",
+  "textAxes": false,
   "relative": true,
   "contentFree": false,
   "lengthPolicy": "static",
@@ -1917,6 +2057,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ],
   "axes": 1,
   "positions": "real",
+  "textAxes": false,
   "relative": true,
   "contentFree": false,
   "lengthPolicy": "static",
@@ -2008,6 +2149,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ],
   "axes": 1,
   "positions": "real",
+  "textAxes": false,
   "relative": true,
   "contentFree": false,
   "lengthPolicy": "static",
@@ -2093,6 +2235,669 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "tables": []
  },
  {
+  "id": "leaky-rerope",
+  "title": "Leaky ReRoPE",
+  "summary": "RoPE whose distances grow more slowly beyond a window.",
+  "formula": "g(δ) = δ for δ < w, else w + (δ − w)/k",
+  "paper": "Su, 2023",
+  "url": "https://github.com/bojone/rerope",
+  "usedBy": [],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "textAxes": false,
+  "relative": true,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "rotaryDim",
+    "doc": "Leading channels that rotate; even.",
+    "type": "integer",
+    "required": false,
+    "defaultFrom": "headDim",
+    "min": 0,
+    "max": 4096,
+    "multipleOf": 2
+   },
+   {
+    "name": "base",
+    "doc": "Theta: the wavelengths span 2 pi to 2 pi base.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   },
+   {
+    "name": "layout",
+    "doc": "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
+    "type": "choice",
+    "required": false,
+    "default": "half",
+    "choices": [
+     "half",
+     "interleaved"
+    ]
+   },
+   {
+    "name": "precision",
+    "doc": "Angles in float64, or float32 exactly as Hugging Face computes them.",
+    "type": "choice",
+    "required": false,
+    "default": "exact",
+    "choices": [
+     "exact",
+     "hf-f32"
+    ]
+   },
+   {
+    "name": "window",
+    "doc": "Distances up to here are kept.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 1000000000,
+    "logarithmic": true
+   },
+   {
+    "name": "step",
+    "doc": "How many times slower farther distances grow.",
+    "type": "number",
+    "required": false,
+    "default": 16,
+    "min": 1,
+    "max": 1000000000000,
+    "logarithmic": true
+   },
+   {
+    "name": "logn",
+    "doc": "Sharpen queries beyond the trained length.",
+    "type": "boolean",
+    "required": false,
+    "default": false
+   },
+   {
+    "name": "trainedLength",
+    "doc": "Length the model was trained at, for logn.",
+    "type": "integer",
+    "required": false,
+    "min": 2,
+    "max": 1000000000
+   }
+  ],
+  "tables": []
+ },
+ {
+  "id": "self-extend",
+  "title": "Self-Extend",
+  "summary": "RoPE with exact distances to neighbours and distances in groups beyond a window.",
+  "formula": "g(m, j) = m − j if m − j < W, else ⌊m/G⌋ − ⌊j/G⌋ + W − W/G",
+  "paper": "Jin et al., 2024",
+  "url": "https://arxiv.org/abs/2401.01325",
+  "usedBy": [],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "textAxes": false,
+  "relative": false,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "rotaryDim",
+    "doc": "Leading channels that rotate; even.",
+    "type": "integer",
+    "required": false,
+    "defaultFrom": "headDim",
+    "min": 0,
+    "max": 4096,
+    "multipleOf": 2
+   },
+   {
+    "name": "base",
+    "doc": "Theta: the wavelengths span 2 pi to 2 pi base.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   },
+   {
+    "name": "layout",
+    "doc": "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
+    "type": "choice",
+    "required": false,
+    "default": "half",
+    "choices": [
+     "half",
+     "interleaved"
+    ]
+   },
+   {
+    "name": "precision",
+    "doc": "Angles in float64, or float32 exactly as Hugging Face computes them.",
+    "type": "choice",
+    "required": false,
+    "default": "exact",
+    "choices": [
+     "exact",
+     "hf-f32"
+    ]
+   },
+   {
+    "name": "group",
+    "doc": "Tokens that share a position beyond the window.",
+    "type": "integer",
+    "required": true,
+    "example": 4,
+    "min": 1,
+    "max": 1000000,
+    "logarithmic": true
+   },
+   {
+    "name": "window",
+    "doc": "Distances below this are exact; a multiple of group.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 1000000000,
+    "logarithmic": true
+   },
+   {
+    "name": "uneven",
+    "doc": "Where group does not divide window: an error, rounding down, or a fraction.",
+    "type": "choice",
+    "required": false,
+    "default": "refuse",
+    "choices": [
+     "refuse",
+     "floor",
+     "divide"
+    ]
+   },
+   {
+    "name": "logn",
+    "doc": "Sharpen queries beyond the trained length.",
+    "type": "boolean",
+    "required": false,
+    "default": false
+   },
+   {
+    "name": "trainedLength",
+    "doc": "Length the model was trained at, for logn.",
+    "type": "integer",
+    "required": false,
+    "min": 2,
+    "max": 1000000000
+   }
+  ],
+  "tables": []
+ },
+ {
+  "id": "dual-chunk",
+  "title": "Dual chunk attention",
+  "summary": "RoPE with positions counted within chunks, exact nearby and bounded far away.",
+  "formula": "k: j mod s; q: m mod s | min(m mod s + s, c) | min(2s − 1, c) for 0 | 1 | ≥ 2 chunks apart",
+  "paper": "An et al., 2024",
+  "url": "https://arxiv.org/abs/2402.17463",
+  "usedBy": [
+   "ChunkLlama",
+   "Qwen2.5-1M"
+  ],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "textAxes": false,
+  "relative": false,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "rotaryDim",
+    "doc": "Leading channels that rotate; even.",
+    "type": "integer",
+    "required": false,
+    "defaultFrom": "headDim",
+    "min": 0,
+    "max": 4096,
+    "multipleOf": 2
+   },
+   {
+    "name": "base",
+    "doc": "Theta: the wavelengths span 2 pi to 2 pi base.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   },
+   {
+    "name": "layout",
+    "doc": "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
+    "type": "choice",
+    "required": false,
+    "default": "half",
+    "choices": [
+     "half",
+     "interleaved"
+    ]
+   },
+   {
+    "name": "precision",
+    "doc": "Angles in float64, or float32 exactly as Hugging Face computes them.",
+    "type": "choice",
+    "required": false,
+    "default": "exact",
+    "choices": [
+     "exact",
+     "hf-f32"
+    ]
+   },
+   {
+    "name": "chunk",
+    "doc": "Chunk size; 3/4 of the trained length is usual.",
+    "type": "integer",
+    "required": true,
+    "example": 96,
+    "min": 2,
+    "max": 1000000000,
+    "logarithmic": true
+   },
+   {
+    "name": "local",
+    "doc": "Nearest tokens whose distance is exact; below chunk.",
+    "type": "integer",
+    "required": true,
+    "example": 16,
+    "min": 1,
+    "max": 1000000000,
+    "logarithmic": true
+   },
+   {
+    "name": "clampMax",
+    "doc": "Greatest query position; chunk - 1 unless given, as in the paper.",
+    "type": "integer",
+    "required": false,
+    "min": 1,
+    "max": 1000000000
+   },
+   {
+    "name": "dcaMscale",
+    "doc": "Sharpen beyond the trained length.",
+    "type": "boolean",
+    "required": false,
+    "default": false
+   },
+   {
+    "name": "trainedLength",
+    "doc": "Length the model was trained at, for dcaMscale.",
+    "type": "integer",
+    "required": false,
+    "min": 1,
+    "max": 1000000000
+   }
+  ],
+  "tables": []
+ },
+ {
+  "id": "mrope",
+  "title": "M-RoPE",
+  "summary": "RoPE over three coordinates, time, height and width, for text, images and video in one sequence.",
+  "formula": "φᵢ = p_{axis(i)}·base^(−2i/r)",
+  "paper": "Wang et al., 2024",
+  "url": "https://arxiv.org/abs/2409.12191",
+  "usedBy": [
+   "Qwen2-VL",
+   "Qwen2.5-VL",
+   "Qwen3-VL"
+  ],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 3,
+  "positions": "real",
+  "textAxes": true,
+  "relative": true,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "rotaryDim",
+    "doc": "Leading channels that rotate; even.",
+    "type": "integer",
+    "required": false,
+    "defaultFrom": "headDim",
+    "min": 0,
+    "max": 4096,
+    "multipleOf": 2
+   },
+   {
+    "name": "base",
+    "doc": "Theta: the wavelengths span 2 pi to 2 pi base.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   },
+   {
+    "name": "layout",
+    "doc": "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
+    "type": "choice",
+    "required": false,
+    "default": "half",
+    "choices": [
+     "half",
+     "interleaved"
+    ]
+   },
+   {
+    "name": "precision",
+    "doc": "Angles in float64, or float32 exactly as Hugging Face computes them.",
+    "type": "choice",
+    "required": false,
+    "default": "exact",
+    "choices": [
+     "exact",
+     "hf-f32"
+    ]
+   },
+   {
+    "name": "sections",
+    "doc": "Pairs for time, height and width; together rotaryDim / 2.",
+    "type": "list",
+    "required": true,
+    "example": [
+     8,
+     12,
+     12
+    ],
+    "min": 0,
+    "max": 2048,
+    "length": 3
+   },
+   {
+    "name": "interleaved",
+    "doc": "The axes take turns instead of runs.",
+    "type": "boolean",
+    "required": false,
+    "default": false
+   },
+   {
+    "name": "frequencies",
+    "doc": "One list through all sections, or one for each section.",
+    "type": "choice",
+    "required": false,
+    "default": "shared",
+    "choices": [
+     "shared",
+     "per-axis"
+    ]
+   }
+  ],
+  "tables": []
+ },
+ {
+  "id": "rope-2d",
+  "title": "2-D axial RoPE",
+  "summary": "RoPE for images: some pairs turn with the row, the others with the column.",
+  "formula": "φᵢ = c_{axis(i)}·ωᵢ; axes, frequencies and coordinates by variant",
+  "paper": "Heo et al., 2024",
+  "url": "https://arxiv.org/abs/2403.13298",
+  "usedBy": [
+   "Qwen2-VL",
+   "Pixtral",
+   "SAM 2",
+   "EVA-02",
+   "DINOv3",
+   "Llama 4"
+  ],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 2,
+  "positions": "real",
+  "textAxes": false,
+  "relative": true,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "rotaryDim",
+    "doc": "Leading channels that rotate; a multiple of 4.",
+    "type": "integer",
+    "required": false,
+    "defaultFrom": "headDim",
+    "min": 0,
+    "max": 4096,
+    "multipleOf": 4
+   },
+   {
+    "name": "variant",
+    "doc": "Whose frequencies, coordinates and order of axes.",
+    "type": "choice",
+    "required": true,
+    "example": "qwen-vl",
+    "choices": [
+     "qwen-vl",
+     "pixtral",
+     "sam2",
+     "eva-pixel",
+     "eva-language",
+     "dinov3",
+     "llama4"
+    ]
+   },
+   {
+    "name": "base",
+    "doc": "Theta; 100 for dinov3 unless given, else 10000.",
+    "type": "number",
+    "required": false,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   },
+   {
+    "name": "layout",
+    "doc": "Which channels pair; the variant's unless given.",
+    "type": "choice",
+    "required": false,
+    "choices": [
+     "half",
+     "interleaved"
+    ]
+   },
+   {
+    "name": "precision",
+    "doc": "Angles in float64, or float32 as Hugging Face computes them.",
+    "type": "choice",
+    "required": false,
+    "default": "exact",
+    "choices": [
+     "exact",
+     "hf-f32"
+    ]
+   },
+   {
+    "name": "maxFrequency",
+    "doc": "eva-pixel: twice the fastest frequency over pi; 224 unless given.",
+    "type": "number",
+    "required": false,
+    "min": 2,
+    "max": 1000000000,
+    "logarithmic": true
+   },
+   {
+    "name": "grid",
+    "doc": "Rows and columns that positions index.",
+    "type": "list",
+    "required": false,
+    "min": 1,
+    "max": 1000000,
+    "length": 2
+   },
+   {
+    "name": "reference",
+    "doc": "eva-language: grid of the training, to scale indices to.",
+    "type": "list",
+    "required": false,
+    "min": 1,
+    "max": 1000000,
+    "length": 2
+   },
+   {
+    "name": "normalise",
+    "doc": "dinov3 with a grid: divided by the own, smaller or larger side.",
+    "type": "choice",
+    "required": false,
+    "default": "separate",
+    "choices": [
+     "separate",
+     "min",
+     "max"
+    ]
+   }
+  ],
+  "tables": []
+ },
+ {
+  "id": "rope-mixed",
+  "title": "RoPE-mixed",
+  "summary": "2-D RoPE whose pairs turn along learned directions, apart for every head.",
+  "formula": "φ(h, i) = x·ωˣ(h, i) + y·ωʸ(h, i)",
+  "paper": "Heo et al., 2024",
+  "url": "https://arxiv.org/abs/2403.13298",
+  "usedBy": [
+   "RoPE-ViT"
+  ],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 2,
+  "positions": "real",
+  "textAxes": false,
+  "relative": true,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "heads",
+    "doc": "Number of attention heads.",
+    "type": "integer",
+    "required": true,
+    "example": 4,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "headDim",
+    "doc": "Width of one head; even.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 2,
+    "max": 4096,
+    "multipleOf": 2
+   },
+   {
+    "name": "layout",
+    "doc": "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
+    "type": "choice",
+    "required": false,
+    "default": "interleaved",
+    "choices": [
+     "half",
+     "interleaved"
+    ]
+   }
+  ],
+  "tables": [
+   {
+    "name": "frequencies",
+    "doc": "Radians per column, then per row [2, heads, headDim / 2].",
+    "required": true,
+    "shape": [
+     2,
+     {
+      "option": "heads",
+      "times": 1,
+      "plus": 0
+     },
+     {
+      "option": "headDim",
+      "times": 1,
+      "plus": 0,
+      "over": 2
+     }
+    ],
+    "deviation": 0.5
+   }
+  ]
+ },
+ {
   "id": "alibi",
   "title": "ALiBi",
   "summary": "A penalty proportional to distance, with a fixed slope per head.",
@@ -2111,6 +2916,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ],
   "axes": 1,
   "positions": "real",
+  "textAxes": false,
   "relative": true,
   "contentFree": true,
   "lengthPolicy": "static",
@@ -2219,6 +3025,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ],
   "axes": 1,
   "positions": "integer",
+  "textAxes": false,
   "relative": true,
   "contentFree": true,
   "lengthPolicy": "static",
@@ -2298,6 +3105,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ],
   "axes": 1,
   "positions": "integer",
+  "textAxes": false,
   "relative": true,
   "contentFree": false,
   "lengthPolicy": "static",

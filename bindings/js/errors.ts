@@ -66,13 +66,18 @@ export interface Fault {
 
 const longestMessage = 200;
 
+/** A long list of names gives way to what came and to the advice; the details keep it whole. */
+const cut = (expected: string, room: number): string =>
+  expected.length <= room || room < 40 ? expected : `${expected.slice(0, room - 1)}…`;
+
 /** The error for a fault; message rule: where, what was expected, what came, what to do. */
 export function fault(code: PosencErrorCode, about: Fault): PosencError {
   const { where, expected, index, advice, more } = about;
   const field = index === undefined ? about.field : `${about.field}[${index}]`;
   const came = 'received' in about ? `, got ${describe(about.received)}` : '';
   const told = advice === undefined ? '' : `. ${advice}`;
-  const message = `${where}: ${field} must be ${expected}${came}${told}`;
+  const around = `${where}: ${field} must be ${came}${told}`.length;
+  const message = `${where}: ${field} must be ${cut(expected, longestMessage - around)}${came}${told}`;
   // Where exactly is for the message; the field is the argument or option as the user knows it.
   const argument = about.field.replace(/(\.(data|shape|start)\b|\[\d).*$/, '');
   return new PosencError({

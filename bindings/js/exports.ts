@@ -39,6 +39,13 @@ export { PosencError, type PosencErrorCode, type PosencErrorKind } from './error
 export { type GGUFHeader, type GGUFTensorInfo, readGGUFHeader } from './gguf-header.js';
 export type { LoadOptions } from './load.js';
 export type { EncodingInfo, Extent, FieldInfo, Site, TableInfo } from './manifest.js';
+export {
+  type MropeAxis,
+  type MropePositions,
+  type MropePositionsOptions,
+  mropePositions,
+  type TokenRows,
+} from './mrope-positions.js';
 export type { Info, MemoryUse, Posenc } from './posenc.js';
 export {
   learnedTable,

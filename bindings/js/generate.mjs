@@ -35,8 +35,9 @@ function rangeOf({ type, min, max, exclusiveMin, multipleOf }) {
 
 function extentOf(extent) {
   if (typeof extent === 'number') return String(extent);
-  const { option, free, times = 1, plus = 0 } = extent;
-  return free ?? `${times === 1 ? '' : `${times} `}${option}${plus === 0 ? '' : ` + ${plus}`}`;
+  const { option, free, times = 1, over = 1, plus = 0 } = extent;
+  const scaled = `${times === 1 ? '' : `${times} `}${option}${over === 1 ? '' : ` / ${over}`}`;
+  return free ?? `${scaled}${plus === 0 ? '' : ` + ${plus}`}`;
 }
 const shapeOf = ({ shape }) => `[${shape.map(extentOf).join(', ')}]`;
 const defaultOf = (field) => field.default ?? field.defaultFrom;

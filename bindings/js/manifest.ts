@@ -61,6 +61,8 @@ export interface EncodingInfo {
   readonly axes: number;
   /** `real`: any number; `integer`: whole numbers; `index`: whole numbers from 0 that index a table. */
   readonly positions: 'real' | 'integer' | 'index';
+  /** Of several axes: all of them count text tokens, so positions may be left out for text. */
+  readonly textAxes: boolean;
   /** Only differences of positions matter. */
   readonly relative: boolean;
   /** The score term does not depend on q and k, so `bias` can show it. */

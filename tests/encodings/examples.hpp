@@ -55,6 +55,7 @@ inline double number_of(const Registered& r, std::string_view name, const Wishes
 inline Index extent_of(const Registered& r, const posenc::Dim& d, const Wishes& wishes) {
   if (!d.option.empty())
     return static_cast<Index>(number_of(r, d.option, wishes)) * d.times / d.over + d.plus;
+  if (d.free.empty()) return d.plus;
   const auto wish = wishes.find(d.free);
   return wish != wishes.end() ? static_cast<Index>(wish->second) : static_cast<Index>(d.example);
 }

@@ -25,6 +25,12 @@ TYPED_TEST_SUITE(EveryEncoding, Arches);
 /// Odd lengths, a head width that is no multiple of any vector, and more than one key head.
 const reference::Wishes wishes{{"heads", 6}, {"headDim", 10}, {"valueDim", 7}};
 
+/// Sections and quarters of several axes are made for the width of their own example.
+const reference::Wishes& wishes_for(const Registered& r) {
+  static const reference::Wishes nothing;
+  return r.spec.axes == 1 ? wishes : nothing;
+}
+
 /// Encodings that look at more than one pair of positions at a time have tests of their own.
 bool is_pairwise(const Encoding& e) {
   return e.traits().axes == 1 && !e.traits().cumulative && e.copies() == 1 && e.table_heads() == 1;
@@ -111,7 +117,7 @@ TYPED_TEST(EveryEncoding, MatchesTheReferenceThroughAttention) {
   using Arch = TypeParam;
   for (const Registered& r : registered()) {
     SCOPED_TRACE(std::string(r.spec.id));
-    const Encoding e = made_example<Arch>(r, wishes);
+    const Encoding e = made_example<Arch>(r, wishes_for(r));
     if (!is_pairwise(e)) continue;
     const AttentionShape s = shape_for(e);
     Question question = Question::of(s);
@@ -135,7 +141,7 @@ TYPED_TEST(EveryEncoding, MatchesTheReferenceAtScatteredPositions) {
   using Arch = TypeParam;
   for (const Registered& r : registered()) {
     SCOPED_TRACE(std::string(r.spec.id));
-    const Encoding e = made_example<Arch>(r, wishes);
+    const Encoding e = made_example<Arch>(r, wishes_for(r));
     if (!is_pairwise(e)) continue;
     const AttentionShape s = shape_for(e);
     Question question = Question::of(s, 7);
@@ -155,7 +161,7 @@ TYPED_TEST(EveryEncoding, GivesDefaultPositionsTheSameBitsAsExplicitOnes) {
   using Arch = TypeParam;
   for (const Registered& r : registered()) {
     SCOPED_TRACE(std::string(r.spec.id));
-    const Encoding e = made_example<Arch>(r, wishes);
+    const Encoding e = made_example<Arch>(r, wishes_for(r));
     if (r.spec.axes > 1) continue;
     const AttentionShape s = shape_for(e);
     Question question = Question::of(s, 3);
@@ -173,7 +179,7 @@ TYPED_TEST(EveryEncoding, GivesDefaultPositionsTheSameBitsAsExplicitOnes) {
 TEST(EveryEncoding, DependsOnDifferencesOfPositionsWhereItSaysSo) {
   for (const Registered& r : registered()) {
     SCOPED_TRACE(std::string(r.spec.id));
-    const Encoding e = made_example(r, wishes);
+    const Encoding e = made_example(r, wishes_for(r));
     if (r.spec.axes > 1 || !r.spec.relative) continue;
     const AttentionShape s = shape_for(e);
     Question question = Question::of(s, 4);
@@ -197,7 +203,7 @@ TEST(EveryEncoding, DependsOnDifferencesOfPositionsWhereItSaysSo) {
 TEST(EveryEncoding, TakesASetOfPositionsForEachSequence) {
   for (const Registered& r : registered()) {
     SCOPED_TRACE(std::string(r.spec.id));
-    const Encoding e = made_example(r, wishes);
+    const Encoding e = made_example(r, wishes_for(r));
     if (r.spec.axes > 1) continue;
     AttentionShape s = shape_for(e);
     Question both = Question::of(s, 5);
@@ -229,7 +235,7 @@ TEST(EveryEncoding, TakesASetOfPositionsForEachSequence) {
 TEST(EveryEncoding, SurvivesAFailureOfEveryAllocationInAttention) {
   for (const Registered& r : registered()) {
     SCOPED_TRACE(std::string(r.spec.id));
-    const Encoding e = made_example(r, wishes);
+    const Encoding e = made_example(r, wishes_for(r));
     if (r.spec.axes > 1) continue;
     Question question = Question::of(shape_for(e));
     question.encodings = {&e};

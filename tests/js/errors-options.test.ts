@@ -53,7 +53,7 @@ check('scalars', [
     (id): Row => [
       `21 id ${String(id).slice(0, 20)}`,
       make(id, {}),
-      { code: 'UNKNOWN_ENCODING', field: 'id', says: id === 'roep' ? ["'rope'"] : ['alibi'] },
+      { code: 'UNKNOWN_ENCODING', field: 'id', says: id === 'roep' ? ["'rope'"] : ['sinusoidal'] },
     ],
   ),
   [

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Every encoding, from what the manifest says of it: nothing here knows a particular one. */
 
-import { type EncodingInfo, type Extent, encodings, type FieldInfo, type TableInfo } from 'posenc';
+import {
+  type EncodingInfo,
+  type Extent,
+  encodings,
+  type FieldInfo,
+  type Positions,
+  type TableInfo,
+} from 'posenc';
 import { describe, expect, it } from 'vitest';
 import { caught, expectRefusal, type Refusal } from './support/failure.ts';
 import { type AnyEncoding, anyEncoding, pe } from './support/instance.ts';
@@ -11,6 +18,10 @@ type Options = Record<string, unknown>;
 
 /** The errors of options that do not go together. */
 const ofOptions = /OUT_OF_RANGE|NOT_EVEN|NOT_INTEGER|MISSING_OPTION|OPTION_NOT_APPLICABLE/;
+
+/** The same numbers on each axis. */
+const onEachAxis = ({ axes }: EncodingInfo, positions: number[]): Positions =>
+  axes === 1 ? positions : Array.from({ length: axes }, () => positions);
 
 /** A size for an extent, small where the data may decide. */
 function sizeOf(extent: Extent, info: EncodingInfo, options: Options): number {
@@ -173,10 +184,11 @@ for (const info of encodings) {
 
     it('has the methods of its sites, and no others', () => {
       const one = create();
-      const x = randomTensor([3, Number(options.headDim ?? 4)]);
+      const x = randomTensor([Number(options.heads ?? 1), 3, Number(options.headDim ?? 4)]);
+      const at = onEachAxis(info, [0, 1, 2]);
       const calls: [string, () => unknown][] = [
         ['embed', () => one.table([0, 1])],
-        ['rotate', () => one.rotate(x)],
+        ['rotate', () => one.rotate(x, at)],
         ['rotate', () => one.plan()],
       ];
       for (const [site, call] of calls)
@@ -193,16 +205,24 @@ for (const info of encodings) {
       const [q, k, v] = [1, 2, 3].map((seed) => randomTensor([heads, 5, width], seed));
       const encoding = create();
       const at = (shift: number) => {
-        const positions = [0, 1, 2, 3, 4].map((p) => p + shift);
+        const positions = onEachAxis(
+          info,
+          [0, 1, 2, 3, 4].map((p) => p + shift),
+        );
         return pe.attention(q, k, v, {
           encoding,
           queryPositions: positions,
           keyPositions: positions,
         }).output.data;
       };
-      const { output } = pe.attention(q, k, v, { encoding });
-      expectSame(at(0), output.data);
-      if (info.relative) expectClose(at(100), output.data, { rtol: 1e-4, atol: 1e-4 });
+      if (info.axes === 1 || info.textAxes)
+        expectSame(at(0), pe.attention(q, k, v, { encoding }).output.data);
+      else
+        expectRefusal(() => pe.attention(q, k, v, { encoding }), {
+          code: 'MISSING_OPTION',
+          field: 'queryPositions',
+        });
+      if (info.relative) expectClose(at(100), at(0), { rtol: 1e-4, atol: 1e-4 });
     });
 
     it('gives back its memory', () => {

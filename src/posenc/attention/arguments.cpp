@@ -21,6 +21,16 @@ Status check_geometry(const Encoding& e, const AttentionShape& s) {
   return {};
 }
 
+/// Rows and columns cannot be told from the order of tokens.
+Status check_presence(const Encoding& e, const AttentionArguments& a) {
+  const Traits& t = e.traits();
+  if (t.axes == 1 || t.text_axes || !(t.sites.rotate || t.sites.score || t.sites.value)) return {};
+  for (const auto& [rows, field] : {std::pair{a.query_positions, "queryPositions"}, {a.key_positions, "keyPositions"}})
+    if (rows.data == nullptr)
+      return Error{.code = Errc::missing_option, .field = field, .expected = "given, one list for each axis"};
+  return {};
+}
+
 }  // namespace
 
 Status check(const AttentionArguments& a) {
@@ -42,6 +52,7 @@ Status check(const AttentionArguments& a) {
     if (e->table_heads() > 1 && s.heads != s.kv_heads)
       return wrong(Errc::unsupported, "k", "of as many heads as q, since each head rotates its own way", s.kv_heads);
     if (Status checked = check_geometry(*e, s); !checked) return checked;
+    if (Status checked = check_presence(*e, a); !checked) return checked;
     const auto own = e->score_scale(s.head_dim);
     if (own && wish && *own != *wish && !a.scale)
       return Error{.code = Errc::missing_option, .field = "scale",

@@ -12,7 +12,10 @@ namespace posenc {
 
 class Placement {
  public:
-  explicit Placement(const AttentionArguments& a) : a_(a) {}
+  explicit Placement(const AttentionArguments& a) : a_(a) {
+    for (const Encoding* e : a.encodings)
+      if (acts(*e)) counted_axes_ = std::max<Index>(counted_axes_, e->traits().axes);
+  }
 
   void carve(Arena& arena) {
     const AttentionShape& s = a_.shape;
@@ -55,9 +58,13 @@ class Placement {
   Positions given(const PositionRows& rows, Index b, Index count) const {
     return Positions::of(rows.data + first(rows, b, count) * a_.axes, count, a_.axes);
   }
-  static Positions counted(double* storage, Index first, Index count) {
+  /// All axes read the same numbers.
+  Positions counted(double* storage, Index first, Index count) const {
     for (Index i = 0; i < count; ++i) storage[i] = static_cast<double>(first + i);
-    return Positions::of(storage, count);
+    Positions made = Positions::of(storage, count);
+    made.axes = counted_axes_;
+    made.axis_stride = 0;
+    return made;
   }
   /// An embedding is added before the projections, so attention asks nothing of its positions.
   static bool acts(const Encoding& e) {
@@ -76,6 +83,7 @@ class Placement {
   }
 
   const AttentionArguments& a_;
+  Index counted_axes_ = 1;
   double* default_queries_ = nullptr;
   double* default_keys_ = nullptr;
 };

@@ -60,6 +60,13 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
   if (Status s = check_width(e.head_dim(), a.width); !s) return s;
   if (Status s = check_positions(e, a.positions, a.position_rows, a.axes, a.rows); !s) return s;
 
+  const Index tables = e.table_heads();
+  if (tables > 1 && tables != a.heads)
+    return Error{.code = Errc::shape_mismatch, .field = "x",
+                 .expected = "of as many heads as the encoding, since each rotates its own way",
+                 .received = static_cast<double>(a.heads), .low = static_cast<double>(tables),
+                 .high = static_cast<double>(tables)};
+
   // Cosines and sines of 64 positions at a time: 32 KB for 64 pairs, whatever the length.
   constexpr Index block = 64;
   const Rotation r = e.rotation();
@@ -86,11 +93,13 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
     for (Index t = 0; t < a.rows; t += block) {
       const Index n = std::min(block, a.rows - t);
       const View2<float> angles{table, n, r.table_width(), r.table_width()};
-      e.angles({.out = angles, .positions = positions.slice(t, n), .role = a.role, .length = length,
-                .scratch = frequencies});
-      for (Index plane = set * a.heads; plane < (set + sharing) * a.heads; ++plane)
-        rotate_rows<xsimd::default_arch>(
-            r, {a.x + (plane * a.rows + t) * a.width, n, a.width, a.width}, angles, a.inverse);
+      for (Index head = 0; head < tables; ++head) {
+        e.angles({.out = angles, .positions = positions.slice(t, n), .role = a.role, .length = length,
+                  .head = head, .scratch = frequencies});
+        for (Index plane = set * a.heads + head; plane < (set + sharing) * a.heads; plane += tables)
+          rotate_rows<xsimd::default_arch>(
+              r, {a.x + (plane * a.rows + t) * a.width, n, a.width, a.width}, angles, a.inverse);
+      }
     }
   }
   return {};

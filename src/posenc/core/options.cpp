@@ -56,7 +56,7 @@ constexpr std::string_view kind_phrase(OptionKind kind) {
 
 /// The extent that `dim` prescribes, or -1 where the data may decide.
 Index extent(std::span<const OptionRule> rules, const void* options, const Dim& dim) {
-  if (dim.option.empty()) return -1;
+  if (dim.option.empty()) return dim.free.empty() ? dim.plus : -1;
   const OptionRule* source = find(rules, dim.option);
   if (std::isnan(source->read(options))) source = find(rules, source->default_from);
   return static_cast<Index>(source->read(options)) * dim.times / dim.over + dim.plus;

@@ -44,6 +44,8 @@ struct Spec {
   Sites sites{};               ///< checked against the member functions the encoding defines
   PositionKind positions = PositionKind::real;
   int axes = 1;               ///< coordinates of a position: 1, or 2 for images, 3 for video
+  /// Of several axes: all of them are the index of a text token, so positions may be left out.
+  bool text_axes = false;
   bool relative = false;      ///< scores depend on differences of positions only
   bool content_free = false;  ///< the score term does not look at q and k, so bias() exists
   /// The score term is a running sum over keys, from the newest to the oldest: tiles then come in
@@ -59,18 +61,18 @@ struct Traits {
   Sites sites;
   PositionKind positions;
   int axes;
-  bool relative, content_free, cumulative;
+  bool text_axes, relative, content_free, cumulative;
   LengthPolicy length_policy;
 
   constexpr explicit Traits(const Spec& s)
-      : id(s.id), sites(s.sites), positions(s.positions), axes(s.axes), relative(s.relative),
-        content_free(s.content_free), cumulative(s.cumulative), length_policy(s.length_policy) {}
+      : id(s.id), sites(s.sites), positions(s.positions), axes(s.axes), text_axes(s.text_axes),
+        relative(s.relative), content_free(s.content_free), cumulative(s.cumulative), length_policy(s.length_policy) {}
 };
 
-/// One extent of a table: `times * option / over + plus`, or a free name that the caller's data
-/// decides.
+/// One extent of a table: `times * option / over + plus`, a number (`plus`, with neither name), or
+/// a free name that the caller's data decides.
 struct Dim {
-  std::string_view option{};  ///< an integer option of the same encoding; empty for a free extent
+  std::string_view option{};  ///< an integer option of the same encoding; else empty
   int times = 1;
   int plus = 0;
   int over = 1;
@@ -81,6 +83,7 @@ struct Dim {
     return {.option = option, .times = times, .plus = plus};
   }
   static constexpr Dim half_of(std::string_view option) { return {.option = option, .over = 2}; }
+  static constexpr Dim exactly(int n) { return {.plus = n}; }
   static constexpr Dim any(std::string_view name, int example) {
     return {.free = name, .example = example};
   }

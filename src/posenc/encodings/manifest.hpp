@@ -68,6 +68,7 @@ inline std::string words(std::string_view list) {
 }
 
 inline std::string extent(const Dim& d) {
+  if (d.option.empty() && d.free.empty()) return numeral(d.plus);
   if (d.option.empty()) return Object{}.text("free", d.free).number("example", d.example).str();
   Object o;
   o.text("option", d.option).number("times", d.times).number("plus", d.plus);
@@ -150,6 +151,7 @@ std::string encoding() {
       .raw("sites", sites(spec.sites))
       .number("axes", spec.axes)
       .text("positions", position_kinds[static_cast<std::size_t>(spec.positions)])
+      .flag("textAxes", spec.text_axes)
       .flag("relative", spec.relative)
       .flag("contentFree", spec.content_free)
       .text("lengthPolicy", length_policy_names[static_cast<std::size_t>(spec.length_policy)])

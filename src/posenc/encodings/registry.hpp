@@ -6,18 +6,24 @@
 #include "posenc/encodings/alibi.hpp"
 #include "posenc/encodings/learned.hpp"
 #include "posenc/encodings/none.hpp"
+#include "posenc/encodings/rotary/dual_chunk.hpp"
+#include "posenc/encodings/rotary/leaky_rerope.hpp"
+#include "posenc/encodings/rotary/mrope.hpp"
 #include "posenc/encodings/rotary/rerope.hpp"
 #include "posenc/encodings/rotary/rope.hpp"
+#include "posenc/encodings/rotary/rope_2d.hpp"
 #include "posenc/encodings/rotary/rope_dynamic_ntk.hpp"
 #include "posenc/encodings/rotary/rope_linear.hpp"
 #include "posenc/encodings/rotary/rope_llama3.hpp"
 #include "posenc/encodings/rotary/rope_longrope.hpp"
+#include "posenc/encodings/rotary/rope_mixed.hpp"
 #include "posenc/encodings/rotary/rope_ntk.hpp"
 #include "posenc/encodings/rotary/rope_ntk_by_parts.hpp"
 #include "posenc/encodings/rotary/rope_power.hpp"
 #include "posenc/encodings/rotary/rope_proportional.hpp"
 #include "posenc/encodings/rotary/rope_truncated.hpp"
 #include "posenc/encodings/rotary/rope_yarn.hpp"
+#include "posenc/encodings/rotary/self_extend.hpp"
 #include "posenc/encodings/rotary/xpos.hpp"
 #include "posenc/encodings/shaw.hpp"
 #include "posenc/encodings/sinusoidal.hpp"
@@ -45,6 +51,12 @@ using Encodings = TypeList<  //
     RopeTruncated,           //
     Xpos,                    //
     Rerope,                  //
+    LeakyRerope,             //
+    SelfExtend,              //
+    DualChunk,               //
+    Mrope,                   //
+    Rope2d,                  //
+    RopeMixed,               //
     Alibi,                   //
     T5,                      //
     Shaw>;

@@ -5,10 +5,21 @@
  */
 
 import { runAttention } from './attention.ts';
+import {
+  runDinov3,
+  runLlama4Vision,
+  runLucidrains,
+  runMrope,
+  runMropePositions,
+  runPixtral,
+  runQwenVision,
+  runRopeVit,
+} from './axes.ts';
 import { runAlibiBias, runAlibiSlopes, runShaw, runT5Bias, runT5Buckets } from './biases.ts';
 import type { GoldenCase } from './cases.ts';
 import { runPositionIds, runSinusoidal } from './embeddings.ts';
 import { runRealLayer } from './model-layers.ts';
+import { runRemap } from './remaps.ts';
 import {
   runGiraffe,
   runNtkMixed,
@@ -49,8 +60,14 @@ export const families: Readonly<Record<string, Family>> = {
   giraffe_: { run: runGiraffe },
   ntk_mixed_: { run: runNtkMixed },
   xpos_: { run: runXpos },
-  mrope_: notYet('positions with several axes come later'),
-  rope2d_: notYet('positions with several axes come later'),
+  mrope_: { run: runMrope },
+  mrope_positions_: { run: runMropePositions },
+  rope2d_dinov3_: { run: runDinov3 },
+  rope2d_llama4_vision_: { run: runLlama4Vision },
+  rope2d_lucidrains_: { run: runLucidrains },
+  rope2d_pixtral_: { run: runPixtral },
+  rope2d_qwen2vl_vision_: { run: runQwenVision },
+  rope2d_ropevit_: { run: runRopeVit },
   sinusoidal2d_: notYet('positions with several axes come later'),
   swin_: notYet('positions with several axes come later'),
   decomposed_rel_pos_: notYet('positions with several axes come later'),
@@ -62,9 +79,9 @@ export const families: Readonly<Record<string, Family>> = {
   fire_: notYet('FIRE comes later'),
   cope_: notYet('CoPE comes later'),
   forgetting_bias_: notYet('data-dependent biases come later'),
-  leaky_rerope_: notYet('position remapping comes later'),
-  rerope_: notYet('position remapping comes later'),
-  selfextend_: notYet('position remapping comes later'),
+  leaky_rerope_: { run: runRemap },
+  rerope_: { run: runRemap },
+  selfextend_: { run: runRemap },
   onnx_attention_: notYet('the ONNX operators come later'),
   onnx_flexattention: notYet('the ONNX operators come later'),
   onnx_linear_: notYet('linear attention comes later'),

@@ -7,7 +7,8 @@
 
 namespace posenc {
 
-/// Copy 0 is plain RoPE; what the others stand for is the encoding's own matter.
+/// Copy 0 is the one for near pairs, plain RoPE but for dual chunk attention, and what rotate() gives
+/// outside attention, where no pair is known; what the others stand for is the encoding's own matter.
 struct RemapDefaults : ScheduleDefaults {
   static constexpr Index copies = 2, key_copies = 2;
 
@@ -20,6 +21,11 @@ struct RemapDefaults : ScheduleDefaults {
   double base;
   Index rotary_dim;
 };
+
+/// Copy 0 within the window, copy 1 from it on: a key in the future is near.
+inline void choose_by_window(double window, double query, const Positions& keys, std::uint8_t* copy) {
+  for (Index j = 0; j < keys.count; ++j) copy[j] = query - keys[j] < window ? 0 : 1;
+}
 
 /// Log-n scaling of queries: entropy of the softmax stays level as keys grow in number. Su, 2021.
 inline double logn_scale(double position, double trained_length) {

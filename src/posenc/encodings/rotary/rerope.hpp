@@ -44,9 +44,9 @@ struct ReropeSchedule : RemapDefaults {
     return o.logn ? logn_scale(position, *o.trained_length) : 1;
   }
   static void choose(const Options& o, double query, const Positions& keys, std::uint8_t* copy) {
-    for (Index j = 0; j < keys.count; ++j) copy[j] = query - keys[j] < o.window ? 0 : 1;
+    choose_by_window(o.window, query, keys, copy);
   }
-  double coordinate(const AngleBlock& b, double position) const {
+  double coordinate(const AngleBlock& b, Index, double position) const {
     if (b.copy == 0) return position;
     return b.role == Role::query ? window : 0;
   }

@@ -79,8 +79,8 @@ struct ScheduleDefaults {
   double attention_factor() const { return 1; }
   /// The axis whose coordinate turns a pair.
   Index axis(Index /*pair*/) const { return 0; }
-  /// The coordinate that stands for a position; remaps change it per role and copy.
-  double coordinate(const AngleBlock&, double position) const { return position; }
+  /// The coordinate that stands for a position of a pair's axis; remaps change it per role and copy.
+  double coordinate(const AngleBlock&, Index /*pair*/, double position) const { return position; }
   /// Multiplies the cosine and sine of one pair at one position (xPos).
   double amplitude(const AngleBlock&, Index /*pair*/, double /*position*/) const { return 1; }
 
@@ -162,7 +162,7 @@ class Rotary : public EncodingDefaults {
       float *cosines = b.out.row(t), *sines = cosines + p.rotation.pairs;
       for (Index i = 0; i < p.rotation.pairs; ++i) {
         const double position = b.positions.axis(schedule.axis(i))[t];
-        const double coordinate = schedule.coordinate(b, position);
+        const double coordinate = schedule.coordinate(b, i, position);
         const double factor = p.attention_factor * schedule.amplitude(b, i, position);
         const double frequency = p.inverse_frequencies[static_cast<std::size_t>(i)];
         if (o_.precision == Precision::exact) {
