@@ -90,7 +90,7 @@ static_assert(!ActsWhereItSays<NotConst>);
 struct Nothing : EncodingDefaults {
   struct Options {};
   static constexpr Spec spec = spec_of("nothing", {});
-  static constexpr std::array<Field, 0> fields{};
+  [[maybe_unused]] static constexpr std::array<Field, 0> fields{};
   static Result<Nothing> make(Options) { return Nothing{}; }
 };
 static_assert(PositionalEncoding<Nothing>);
