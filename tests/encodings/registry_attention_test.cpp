@@ -55,12 +55,21 @@ Array<float> row_of(const Array<float>& x, Index row, Index width) {
 
 /// x [B, heads, rows, width], each row rotated on its own at its position.
 Array<float> rotated_rows(const Encoding& e, Array<float> x, Index rows, Index width,
-                          const Array<double>& p) {
+                          const Array<double>& p, const reference::Rotated& who) {
   for (Index row = 0; row < x.size() / width; ++row) {
-    const Array<float> y = reference::rotated(e, row_of(x, row, width), {p[row % rows]});
+    const Array<float> y =
+        reference::rotated(e, row_of(x, row, width), {p[row % rows]}, false, who);
     for (Index c = 0; c < width; ++c) x[row * width + c] = y[c];
   }
   return x;
+}
+
+/// Tokens seen in all: one more than the greatest position.
+double length_of(const Question& question) {
+  double length = 0;
+  for (const Array<double>* p : {&question.query_positions, &question.key_positions})
+    for (double each : *p) length = std::max(length, each + 1);
+  return length;
 }
 
 /// The answer with the terms of `e`, by the other path. Positions are one shared set each.
@@ -68,8 +77,11 @@ Answer expected(Question question, const Encoding& e, double scale) {
   const AttentionShape& s = question.shape;
   const Array<float> keys_as_given = question.k;
   if (e.traits().sites.rotate) {
-    question.q = rotated_rows(e, question.q, s.queries, s.head_dim, question.query_positions);
-    question.k = rotated_rows(e, question.k, s.keys, s.head_dim, question.key_positions);
+    const double length = length_of(question);
+    question.q = rotated_rows(e, question.q, s.queries, s.head_dim, question.query_positions,
+                              {.role = Role::query, .length = length});
+    question.k = rotated_rows(e, question.k, s.keys, s.head_dim, question.key_positions,
+                              {.role = Role::key, .length = length});
   }
   question.scale = scale;
   reference::Terms terms;

@@ -7,16 +7,26 @@
 
 namespace reference {
 
+/// Who is rotated, among how many tokens: xPos and the dynamic scalings want to know.
+struct Rotated {
+  posenc::Role role = posenc::Role::query;
+  double length = 1;
+};
+
 /// Rows x [n, head width] of one head, rotated at positions p.
 template <class Arch = xsimd::default_arch>
 Array<float> rotated(const posenc::Encoding& e, Array<float> x, const Array<double>& p,
-                     bool inverse = false) {
+                     bool inverse = false, const Rotated& who = {}) {
   const posenc::Rotation r = e.rotation();
   const Index n = p.size(), width = n == 0 ? 0 : x.size() / n;
   Array<float> table(n * r.table_width());
   Array<double> frequencies(r.pairs);
   const posenc::View2<float> angles{table.data(), n, r.table_width(), r.table_width()};
-  e.angles({.out = angles, .positions = positions(p), .length = 1, .scratch = frequencies.data()});
+  e.angles({.out = angles,
+            .positions = positions(p),
+            .role = who.role,
+            .length = who.length,
+            .scratch = frequencies.data()});
   posenc::rotate_rows<Arch>(r, {x.data(), n, width, width}, angles, inverse);
   return x;
 }
