@@ -62,7 +62,9 @@ const server = createServer(async (request, response) => {
   }
   const file = await fileFor(request.url ?? '/');
   if (file === undefined) {
-    response.writeHead(404, { ...headers, 'Content-Type': 'text/plain; charset=utf-8' }).end('not found\n');
+    response
+      .writeHead(404, { ...headers, 'Content-Type': 'text/plain; charset=utf-8' })
+      .end('not found\n');
     return;
   }
   response.writeHead(200, {
@@ -71,7 +73,10 @@ const server = createServer(async (request, response) => {
     'Content-Length': (await stat(file)).size,
   });
   if (request.method === 'HEAD') response.end();
-  else createReadStream(file).on('error', () => response.destroy()).pipe(response);
+  else
+    createReadStream(file)
+      .on('error', () => response.destroy())
+      .pipe(response);
 });
 
 const asked = process.env.PORT;
@@ -86,7 +91,9 @@ server.on('error', (error) => {
     process.exit(1);
   }
 });
-server.on('listening', () => console.log(`\n  http://localhost:${server.address().port}/   (Ctrl-C ends)`));
+server.on('listening', () =>
+  console.log(`\n  http://localhost:${server.address().port}/   (Ctrl-C ends)`),
+);
 server.listen(port, host);
 
 for (const signal of ['SIGINT', 'SIGTERM']) {

@@ -17,9 +17,17 @@ async function delivered(entry) {
     configFile: false,
     logLevel: 'silent',
     root: dist,
-    build: { write: false, assetsInlineLimit: 0, target: 'es2022', rollupOptions: { input, preserveEntrySignatures: 'strict' } },
+    build: {
+      write: false,
+      assetsInlineLimit: 0,
+      target: 'es2022',
+      rollupOptions: { input, preserveEntrySignatures: 'strict' },
+    },
   });
-  return output.map((file) => ({ name: file.fileName, bytes: Buffer.from(file.code ?? file.source) }));
+  return output.map((file) => ({
+    name: file.fileName,
+    bytes: Buffer.from(file.code ?? file.source),
+  }));
 }
 
 const sizesOf = ({ bytes }) => ({
@@ -28,10 +36,15 @@ const sizesOf = ({ bytes }) => ({
   brotli: brotliCompressSync(bytes).length,
 });
 const sum = (all) =>
-  all.reduce((a, b) => ({ raw: a.raw + b.raw, gzip: a.gzip + b.gzip, brotli: a.brotli + b.brotli }), { raw: 0, gzip: 0, brotli: 0 });
+  all.reduce(
+    (a, b) => ({ raw: a.raw + b.raw, gzip: a.gzip + b.gzip, brotli: a.brotli + b.brotli }),
+    { raw: 0, gzip: 0, brotli: 0 },
+  );
 const cells = (values) => values.map((value) => value.padStart(9)).join('');
 const row = (name, { raw, gzip, brotli }, note = '') =>
-  console.log(name.padEnd(26) + cells([raw, gzip, brotli].map((bytes) => (bytes / 1024).toFixed(1))) + note);
+  console.log(
+    name.padEnd(26) + cells([raw, gzip, brotli].map((bytes) => (bytes / 1024).toFixed(1))) + note,
+  );
 
 console.log('KiB'.padEnd(26) + cells(['raw', 'gzip', 'brotli']));
 let over = false;
@@ -46,6 +59,10 @@ for (const [entry, limit] of Object.entries(budget.brotliBytes)) {
     row(`${entry}: WebAssembly`, sum(wasm));
     row(`${entry}: JavaScript`, sum(script));
   }
-  row(`${entry}: all`, total, `   limit ${(limit / 1024).toFixed(1)}${exceeded ? ', exceeded' : ''}`);
+  row(
+    `${entry}: all`,
+    total,
+    `   limit ${(limit / 1024).toFixed(1)}${exceeded ? ', exceeded' : ''}`,
+  );
 }
 process.exitCode = over ? 1 : 0;

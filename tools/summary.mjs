@@ -18,14 +18,20 @@ const readers = {
     return {
       passed: tests.length - failed.length - skipped.length,
       failed: failed.map((test) => nameOf(test) + startOf(test.failures[0].failure)),
-      skipped: skipped.map((test) => ({ name: nameOf(test), reason: reasons.get(nameOf(test)) ?? 'no reason given' })),
+      skipped: skipped.map((test) => ({
+        name: nameOf(test),
+        reason: reasons.get(nameOf(test)) ?? 'no reason given',
+      })),
     };
   },
   vitest(result) {
     const tests = result.testResults.flatMap((file) => file.assertionResults);
     const failed = tests.filter((test) => test.status === 'failed');
     // A file that does not even load has no test to fail.
-    const broken = result.testResults.filter((file) => file.status === 'failed' && file.assertionResults.every((test) => test.status !== 'failed'));
+    const broken = result.testResults.filter(
+      (file) =>
+        file.status === 'failed' && file.assertionResults.every((test) => test.status !== 'failed'),
+    );
     return {
       passed: tests.filter((test) => test.status === 'passed').length,
       failed: [
@@ -34,7 +40,10 @@ const readers = {
       ],
       skipped: tests
         .filter((test) => test.status !== 'passed' && test.status !== 'failed')
-        .map((test) => ({ name: test.fullName, reason: /skipped: (.*)$/.exec(test.fullName)?.[1] ?? 'no reason given' })),
+        .map((test) => ({
+          name: test.fullName,
+          reason: reasonIn([...test.ancestorTitles, test.title]),
+        })),
     };
   },
   plain: (result) => ({
@@ -52,10 +61,21 @@ const startOf = (message) =>
     .map((line) => `\n      ${line.slice(0, 200)}`)
     .join('');
 
+/** Our rule: a test that is skipped carries the reason in its title or in that of its group, behind "skipped: ". */
+const reasonIn = (titles) =>
+  titles
+    .map((title) => /\([^()]*skipped: (.*)\)$|skipped: (.*)$/.exec(title))
+    .filter((match) => match !== null)
+    .map((match) => match[1] ?? match[2])
+    .at(0) ?? 'no reason given';
+
 /** GoogleTest leaves the message of a skip out of its JSON (before 1.14); the log has it between the test's own two lines. */
 function skipReasonsIn(log) {
   const reasons = new Map();
-  for (const [, reason, name] of log.matchAll(/: Skipped\n(.*)\n(?:.*\n)*?\[ {2}SKIPPED \] (\S+) \(/g)) reasons.set(name, reason);
+  for (const [, reason, name] of log.matchAll(
+    /: Skipped\n(.*)\n(?:.*\n)*?\[ {2}SKIPPED \] (\S+) \(/g,
+  ))
+    reasons.set(name, reason);
   return reasons;
 }
 
@@ -74,9 +94,11 @@ function read(meta) {
     counts.failed.push(`left no result that can be read: see ${meta.log}`);
     return counts;
   }
-  if (outcome.passed + outcome.failed.length === 0) outcome.failed.push(`ran no test: see ${meta.log}`);
+  if (outcome.passed + outcome.failed.length === 0)
+    outcome.failed.push(`ran no test: see ${meta.log}`);
   // A crash after the result was written, a leak found at exit, an unhandled rejection: no test failed, and yet the suite did.
-  if (meta.exit !== 0 && outcome.failed.length === 0) outcome.failed.push(`ended with status ${meta.exit}: see ${meta.log}`);
+  if (meta.exit !== 0 && outcome.failed.length === 0)
+    outcome.failed.push(`ended with status ${meta.exit}: see ${meta.log}`);
   return outcome;
 }
 
@@ -86,12 +108,19 @@ const suites = readdirSync(folder)
   .map((name) => readJson(join(folder, name)))
   .map((meta) => ({ ...meta, ...read(meta) }));
 
-const row = (name, ...numbers) => console.log(name.padEnd(28) + numbers.map((number) => String(number).padStart(9)).join(''));
+const row = (name, ...numbers) =>
+  console.log(name.padEnd(28) + numbers.map((number) => String(number).padStart(9)).join(''));
 const total = { passed: 0, failed: 0, skipped: 0, seconds: 0 };
 console.log();
 row('suite', 'passed', 'failed', 'skipped', 'seconds');
 for (const suite of suites) {
-  row(suite.suite, suite.passed, suite.failed.length, suite.skipped.length, suite.seconds.toFixed(1));
+  row(
+    suite.suite,
+    suite.passed,
+    suite.failed.length,
+    suite.skipped.length,
+    suite.seconds.toFixed(1),
+  );
   total.passed += suite.passed;
   total.failed += suite.failed.length;
   total.skipped += suite.skipped.length;

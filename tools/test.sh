@@ -14,6 +14,8 @@ bash tools/setup.sh
 mkdir -p build/results
 rm -f build/results/*.json
 
+# Logs are for reading, here and in a CI's page.
+export NO_COLOR=1
 gtest_options=(--gtest_color=no)
 
 consumer() { bash tests/consumer/cmake/run.sh "$POSENC_XSIMD_PREFIX" "$1"; }

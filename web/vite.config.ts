@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+
+const policy = readFileSync(here('./policy.txt'), 'utf8').trim().split('\n').join('; ');
 
 /** A host that sets no headers still gets the policy. Only in the build: the development server injects inline styles. */
 const contentSecurityPolicy: Plugin = {
@@ -14,8 +17,7 @@ const contentSecurityPolicy: Plugin = {
       injectTo: 'head-prepend',
       attrs: {
         'http-equiv': 'Content-Security-Policy',
-        content:
-          "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'",
+        content: policy,
       },
     },
   ],
@@ -26,7 +28,7 @@ export default defineConfig({
   base: './',
   plugins: [contentSecurityPolicy],
   // The page is a user of the package as published: it sees the built public entry and nothing behind it.
-  resolve: { alias: { posenc: process.env.POSENC_ENTRY ?? here('../dist/index.js') } },
+  resolve: { alias: { posenc: here('../dist/index.js') } },
   build: {
     outDir: here('./dist'),
     emptyOutDir: true,

@@ -28,6 +28,13 @@ import {
   sizeOf,
 } from './validate.js';
 
+/** Made apart from the owner: a function made in its constructor would keep it alive. */
+const destroyer =
+  ({ engine, handle }: Held) =>
+  () => {
+    if (engine.usable) engine.call((raw) => raw.destroyEncoding(handle));
+  };
+
 export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods {
   readonly #held: Held;
   readonly dispose: () => void;
@@ -35,10 +42,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
   constructor(it: Held) {
     this.#held = it;
     held.set(this, it);
-    const { engine, handle } = it;
-    const free = giveBack(this, () => {
-      if (engine.usable) engine.call((raw) => raw.destroyEncoding(handle));
-    });
+    const free = giveBack(this, destroyer(it));
     this.dispose = () => {
       held.set(this, 'disposed');
       free();

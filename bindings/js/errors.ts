@@ -69,12 +69,14 @@ export function fault(code: PosencErrorCode, about: Fault): PosencError {
   const came = 'received' in about ? `, got ${describe(about.received)}` : '';
   const told = advice === undefined ? '' : `. ${advice}`;
   const message = `${where}: ${field} must be ${expected}${came}${told}`;
+  // Where exactly is for the message; the field is the argument or option as the user knows it.
+  const argument = about.field.replace(/(\.(data|shape|start)\b|\[\d).*$/, '');
   return new PosencError({
     code,
-    field: about.field,
+    field: argument,
     message: message.length > longestMessage ? `${message.slice(0, longestMessage - 1)}…` : message,
     details: {
-      parameter: about.field,
+      parameter: argument,
       expected,
       ...('received' in about ? { received: portable(about.received) } : {}),
       ...(index === undefined ? {} : { index }),

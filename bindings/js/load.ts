@@ -166,7 +166,9 @@ async function instantiate(module: WebAssembly.Module): Promise<RawModule> {
   });
   const made = factory({
     instantiateWasm(imports, done) {
-      WebAssembly.instantiate(module, imports).then((one) => done(one, module), fail);
+      WebAssembly.instantiate(module, imports)
+        .then((one) => done(one, module))
+        .catch(fail);
       return {};
     },
   });

@@ -55,16 +55,21 @@ export function makeDisposable(prototype: { dispose(): void }): void {
     });
 }
 
+/** Made apart from the owner: a function made in its constructor would keep it alive. */
+const releaser =
+  ({ engine, address, bytes }: Holding) =>
+  () =>
+    engine.release(address, bytes);
+
 class Owned {
   readonly shape: readonly number[];
   /** Frees the memory; a second call does nothing. */
   readonly dispose: () => void;
 
   constructor(holding: Holding) {
-    const { engine, address, bytes } = holding;
     this.shape = holding.shape;
     holdings.set(this, holding);
-    const free = giveBack(this, () => engine.release(address, bytes));
+    const free = giveBack(this, releaser(holding));
     this.dispose = () => {
       holdings.set(this, 'disposed');
       free();

@@ -2,6 +2,7 @@
 // Who can use the page: screen readers, keyboards, narrow screens, dark rooms, old browsers.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { brotliCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { contrast, diverging, sequential } from '../../web/src/model/colour.ts';
 import { PageDriver, screenshots, settled } from './page-driver.ts';
@@ -136,9 +137,23 @@ describe('the page for everybody', () => {
     await close();
   });
 
-  it('loads few files, small ones', async () => {
-    const { requests, close } = await driver.open();
+  it('carries the policy it is served with', async () => {
+    const { page, close } = await driver.open();
+    const own = await page
+      .locator('meta[http-equiv="Content-Security-Policy"]')
+      .getAttribute('content');
+    const served = (await page.request.get(driver.address)).headers()['content-security-policy'];
+    expect(own).toBe(served);
+    await close();
+  });
+
+  it('loads at most eight files, 140 KB of them after compression', async () => {
+    const { page, requests, close } = await driver.open();
     expect(requests.length).toBeLessThanOrEqual(8);
+    let compressed = 0;
+    for (const address of requests)
+      compressed += brotliCompressSync(await (await page.request.get(address)).body()).length;
+    expect(compressed).toBeLessThan(140_000);
     await close();
   });
 });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Uses the installed library as its documentation says: an encoding by name, a bias of known value, an error that names its field.
+// Uses the installed library as its documentation says: an encoding by name, a bias of known value,
+// an error that names its field.
 #include <cmath>
 #include <cstdio>
 

@@ -39,9 +39,10 @@ function limit(cells: number): void {
 }
 
 function ofEmbeddings(info: EncodingInfo, encoding: Encoding, columns: number): Picture {
-  const { data, shape } = encoding.table(alongAxes(info, range(0, columns)));
-  const rows = shape[shape.length - 1] as number;
+  // One row tells the width, before the whole is asked for.
+  const rows = encoding.table(alongAxes(info, range(0, 1))).shape[1] as number;
   limit(rows * columns);
+  const { data } = encoding.table(alongAxes(info, range(0, columns)));
   const cells = new Float32Array(rows * columns);
   const cosine = new Float64Array(columns);
   let firstNorm = 0;
@@ -140,12 +141,11 @@ function ofRotation(
 /** Query in the middle, keys on both sides: positive distances lie in the past. */
 function ofBias(info: EncodingInfo, encoding: Encoding, length: number): Picture {
   const columns = 2 * length - 1;
-  const { data, shape } = encoding.bias(
-    alongAxes(info, range(length - 1, 1)),
-    alongAxes(info, range(0, columns)),
-  );
-  const rows = shape[0] as number;
+  const query = alongAxes(info, range(length - 1, 1));
+  // One key tells the number of heads, before all keys are asked for.
+  const rows = encoding.bias(query, alongAxes(info, range(0, 1))).shape[0] as number;
   limit(rows * columns);
+  const { data } = encoding.bias(query, alongAxes(info, range(0, columns)));
   const cells = new Float32Array(rows * columns);
   for (let row = 0; row < rows; row += 1)
     for (let column = 0; column < columns; column += 1)

@@ -12,6 +12,7 @@ export interface CurveData {
   readonly perRow: boolean;
   readonly logarithmic: boolean;
   readonly baseline: number;
+  readonly margins: { readonly left: number; readonly right: number };
   readonly name: string;
   readonly columnName: string;
   readonly label: string;
@@ -109,12 +110,11 @@ export class Curves {
     low -= low < data.baseline ? room : 0;
     high += room;
     const levels = ticks(low, high, 5);
-    const labelled = data.perRow ? 62 : 12;
     // Both names on one line need room; on a narrow screen one goes below.
     const narrow = root.clientWidth < 480;
-    frame.left = Math.max(...levels.map((level) => brief(level).length), 1) * 7.4 + 14;
+    frame.left = data.margins.left;
     frame.top = 26;
-    frame.width = Math.max(1, root.clientWidth - frame.left - labelled);
+    frame.width = Math.max(1, root.clientWidth - frame.left - data.margins.right);
     frame.height = Math.max(1, root.clientHeight - frame.top - (narrow ? 44 : 26));
     const [start, end] = this.#ends(data);
     const x = (column: number): number =>

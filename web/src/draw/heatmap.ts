@@ -21,6 +21,8 @@ export interface HeatMapData extends Grid {
   /** Words under the columns stand upright when there is no room. */
   readonly upright?: boolean;
   readonly chosenRow?: number;
+  /** Room left and right of the cells; without it, as much as the names of the rows need. */
+  readonly margins?: { readonly left: number; readonly right: number };
 }
 
 const letter = 7.4;
@@ -68,9 +70,10 @@ export class HeatMap {
     const below = data.upright
       ? Math.max(...data.columnTicks.map((tick) => tick.text.length), 1) * letter + 10
       : 22;
-    frame.left = Math.round(Math.min(longest * letter + 12, root.clientWidth / 3));
+    frame.left =
+      data.margins?.left ?? Math.round(Math.min(longest * letter + 12, root.clientWidth / 3));
     frame.top = 24;
-    frame.width = Math.max(1, root.clientWidth - frame.left - 12);
+    frame.width = Math.max(1, root.clientWidth - frame.left - (data.margins?.right ?? 12));
     frame.height = Math.max(1, root.clientHeight - frame.top - Math.min(below, 90) - 4);
     this.#place();
 

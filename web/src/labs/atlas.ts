@@ -188,12 +188,20 @@ export class AtlasLab {
     }
   }
 
+  /** The same picture again, in another window. */
+  #view(): void {
+    const state = this.store.get();
+    if (this.#picture) this.#show(state, infoOf(manifest, state), this.#picture);
+  }
+
   #show(state: State, info: EncodingInfo, picture: Picture): void {
     const { columns, rows, first, cells } = picture;
     this.#cursor.fit(columns, rows);
     this.#window.fit(columns);
     const colours = diverging(isDark());
     const range = centred(cells);
+    // One frame for both, so that a distance stands at the same place in map and curve.
+    const margins = { left: 58, right: picture.perRow ? 62 : 12 };
     const wanted = Math.max(3, Math.floor((this.#map.stage.root.clientWidth || 600) / 80));
     const from = first + this.#window.from;
     const columnTicks = ticks(from, from + this.#window.count - 1, wanted)
@@ -210,6 +218,7 @@ export class AtlasLab {
       range,
       colours,
       columnTicks,
+      margins,
       rowTicks,
       columnName: name,
       rowName: picture.rowName,
@@ -222,6 +231,7 @@ export class AtlasLab {
       perRow: picture.perRow,
       logarithmic: state.logarithmic,
       baseline: picture.baseline,
+      margins,
       name: picture.curveName,
       columnName: 'distance δ',
       label: this.#sentence(info, picture),
@@ -249,7 +259,7 @@ export class AtlasLab {
   #point(speak = true): void {
     const picture = this.#picture;
     if (!picture) return;
-    if (this.#window.reveal(this.#cursor.column)) this.#draw();
+    if (this.#window.reveal(this.#cursor.column)) this.#view();
     const { column, row, active, pinned } = this.#cursor;
     const curve = picture.curves[picture.perRow ? row : 0];
     const place = `${picture.columnName} ${picture.first + column}, ${picture.rowName} ${row}`;
@@ -271,7 +281,7 @@ export class AtlasLab {
   }
   #zoom(factor: number): void {
     this.#window.zoom(factor, this.#cursor.column);
-    this.#draw();
+    this.#view();
     announce(this.#window.whole ? 'Whole length in view' : `${this.#window.count} columns in view`);
   }
   /** Passes what is on screen to `use`; nothing is, before the first picture that works. */

@@ -59,7 +59,7 @@ export function facts(engine: Engine, info: EncodingInfo, settings: Settings): H
         'Source',
         ...(info.url
           ? [h('a', { href: info.url, rel: 'noreferrer' }, info.paper)]
-          : [info.paper || 'none']),
+          : [info.paper || '—']),
       ),
     ),
   );

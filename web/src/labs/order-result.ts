@@ -55,16 +55,16 @@ export class OrderResult {
   }
 
   #draw(largest: number, noise: number): void {
-    const at = (value: number): string => `${(4 + 92 * share(value)).toFixed(2)}%`;
+    const at = (value: number): string => `${(6 + 88 * share(value)).toFixed(2)}%`;
     const marks: SVGElement[] = [
       svg('rect', {
         class: 'ruler-noise',
-        x: '4%',
+        x: '6%',
         y: 10,
-        width: `${(92 * share(noise)).toFixed(2)}%`,
+        width: `${(88 * share(noise)).toFixed(2)}%`,
         height: 14,
       }),
-      svg('rect', { class: 'ruler-track', x: '4%', y: 10, width: '92%', height: 14 }),
+      svg('rect', { class: 'ruler-track', x: '6%', y: 10, width: '88%', height: 14 }),
       svg('line', { class: 'ruler-line', x1: at(noise), x2: at(noise), y1: 4, y2: 30 }),
     ];
     for (let power = lowest; power <= highest; power += 2)

@@ -91,7 +91,7 @@ export class OrderLab {
       'mask',
       { name: 'Mask', doc: 'Causal: a word sees itself and those before it.' },
       [
-        ['none', 'None'],
+        ['open', 'None'],
         ['causal', 'Causal'],
       ],
       (value) => store.set({ causal: value === 'causal' }),
@@ -101,7 +101,7 @@ export class OrderLab {
       'canonical',
       {
         name: 'Sum in canonical order',
-        doc: 'Adds in the order first typed, so that rounding agrees too.',
+        doc: 'Adds in the order first typed, so that rounding agrees. Only without encoding and mask.',
       },
       (value) => store.set({ canonical: value ?? false }),
       false,
@@ -273,7 +273,7 @@ export class OrderLab {
     const shown =
       placedInfo(manifest, state) ?? manifest.find(actsNowhere) ?? infoOf(manifest, state);
     this.#position.value = shown.id;
-    this.#mask.show(state.causal ? 'causal' : 'none', true);
+    this.#mask.show(state.causal ? 'causal' : 'open', true);
     this.#canonical.show(state.canonical, true);
     this.#canonical.enable(!state.causal && !placedInfo(manifest, state));
     this.#head.show(String(Math.min(state.head, layer.heads - 1)), true);

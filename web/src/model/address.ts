@@ -88,7 +88,7 @@ export function readAddress(hash: string, manifest: readonly EncodingInfo[]): Re
     else if (key === 'lab') take('lab', text === 'order' || text === 'atlas' ? text : undefined);
     else if (key === 'pos') take('placed', flag(text));
     else if (key === 'mask')
-      take('causal', text === 'causal' ? true : text === 'none' ? false : undefined);
+      take('causal', text === 'causal' ? true : text === 'open' ? false : undefined);
     else if (key === 'canon') take('canonical', flag(text));
     else if (key === 'text') take('text', wordsOf(text).length ? text : undefined);
     else if (key === 'order') take('order', readOrder(text));

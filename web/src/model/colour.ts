@@ -47,7 +47,7 @@ export const sequential = (dark: boolean): ColourTable =>
   table((t) =>
     oklch(
       dark ? 0.22 + 0.68 * t : 0.97 - 0.62 * t,
-      0.015 + 0.085 * Math.sin(Math.PI * (0.1 + 0.75 * t)),
+      0.015 + 0.085 * Math.sin(Math.PI * (0.02 + 0.83 * t)),
       175 + 45 * (dark ? 1 - t : t),
     ),
   );

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "posenc/core/apply.hpp"
+
+#include <gtest/gtest.h>
+
+#include "posenc/encodings/make_encoding.hpp"
+#include "reference/errors.hpp"
+#include "reference/numbers.hpp"
+
+namespace posenc {
+namespace {
+
+using reference::AllocationsFailAfter;
+using reference::Array;
+using reference::counted;
+using reference::fails_with;
+using reference::Random;
+using reference::succeeds;
+
+Encoding sinusoid(int dim) {
+  OptionBag bag;
+  bag.number("dim", dim);
+  return std::move(*make_encoding("sinusoidal", bag));
+}
+Encoding rope(int head_dim) {
+  OptionBag bag;
+  bag.number("headDim", head_dim);
+  return std::move(*make_encoding("rope", bag));
+}
+Encoding alibi(int heads) {
+  OptionBag bag;
+  bag.number("heads", heads);
+  return std::move(*make_encoding("alibi", bag));
+}
+
+Array<float> part(const Array<float>& x, Index first, Index count) {
+  Array<float> made(count);
+  for (Index i = 0; i < count; ++i) made[i] = x[first + i];
+  return made;
+}
+
+TEST(Embed, AddsInPlaceOrStartsFromAnotherTensorOrFromZeros) {
+  const Encoding e = sinusoid(6);
+  const Array<double> p = counted(4);
+  Random random(1);
+  const Array<float> tokens = random.floats(24);
+  Array<float> in_place = tokens, elsewhere(24, reference::nan), table(24, reference::nan);
+  EmbedArguments a{.rows = 4, .width = 6, .positions = p.data()};
+  a.x = in_place.data(), a.from = in_place.data();
+  ASSERT_TRUE(succeeds(embed(e, a)));
+  a.x = elsewhere.data(), a.from = tokens.data();
+  ASSERT_TRUE(succeeds(embed(e, a)));
+  a.x = table.data(), a.from = nullptr;
+  ASSERT_TRUE(succeeds(embed(e, a)));
+  EXPECT_TRUE(in_place.same_bits(elsewhere));
+  for (Index i = 0; i < 24; ++i) EXPECT_EQ(in_place[i], tokens[i] + table[i]);
+}
+
+TEST(Embed, SharesPositionsOverTheBatchOrTakesASetForEachEntry) {
+  const Encoding e = sinusoid(4);
+  const Array<double> shared = counted(3), two_sets{0, 1, 2, 7, 8, 9};
+  Array<float> x(2 * 3 * 4), y(2 * 3 * 4);
+  ASSERT_TRUE(succeeds(
+      embed(e, {.x = x.data(), .batch = 2, .rows = 3, .width = 4, .positions = shared.data()})));
+  ASSERT_TRUE(succeeds(embed(e, {.x = y.data(),
+                                 .batch = 2,
+                                 .rows = 3,
+                                 .width = 4,
+                                 .positions = two_sets.data(),
+                                 .position_rows = 2})));
+  EXPECT_EQ(part(x, 0, 12), part(x, 12, 12));
+  EXPECT_EQ(part(y, 0, 12), part(x, 0, 12));
+  EXPECT_NE(part(y, 12, 12), part(x, 12, 12));
+  EXPECT_FLOAT_EQ(y[12], std::sin(7.0f));
+}
+
+TEST(Embed, LeavesItsTargetUntouchedWhenItFails) {
+  const Encoding e = sinusoid(4);
+  const Array<double> bad{0, 1, 2, 0, std::numeric_limits<double>::quiet_NaN(), 0};
+  const Array<float> before(24, 5.0f);
+  Array<float> x = before;
+  EmbedArguments a{.x = x.data(),
+                   .batch = 2,
+                   .rows = 3,
+                   .width = 4,
+                   .positions = bad.data(),
+                   .position_rows = 2};
+  const Status s = embed(e, a);
+  EXPECT_TRUE(fails_with(s, Errc::not_finite, "positions"));
+  EXPECT_EQ(s.error().index, 4) << "counted over the whole of [B, rows]";
+  a.width = 5;
+  EXPECT_TRUE(fails_with(embed(e, a), Errc::shape_mismatch, "x"));
+  EXPECT_TRUE(fails_with(embed(rope(4), a), Errc::unsupported, "rope"));
+  EXPECT_EQ(x, before);
+}
+
+TEST(Rotate, SharesATableOverBatchAndHeads) {
+  const Encoding e = rope(6);
+  const Array<double> p = counted(3, 5);
+  Random random(2);
+  const Array<float> plane = random.floats(18);
+  Array<float> x(4 * 18);
+  for (Index i = 0; i < x.size(); ++i) x[i] = plane[i % 18];
+  ASSERT_TRUE(succeeds(rotate(e, {.x = x.data(),
+                                  .from = x.data(),
+                                  .batch = 2,
+                                  .heads = 2,
+                                  .rows = 3,
+                                  .width = 6,
+                                  .positions = p.data()})));
+  for (Index plane_at : {18, 36, 54}) EXPECT_EQ(part(x, 0, 18), part(x, plane_at, 18));
+  EXPECT_NE(part(x, 0, 18), plane);
+}
+
+TEST(Rotate, TakesASetOfPositionsForEachBatchEntry) {
+  const Encoding e = rope(4);
+  const Array<double> sets{0, 1, 2, 100, 50, 0};
+  Random random(3);
+  const Array<float> x = random.floats(2 * 2 * 3 * 4);
+  Array<float> together(x.size());
+  ASSERT_TRUE(succeeds(rotate(e, {.x = together.data(),
+                                  .from = x.data(),
+                                  .batch = 2,
+                                  .heads = 2,
+                                  .rows = 3,
+                                  .width = 4,
+                                  .positions = sets.data(),
+                                  .position_rows = 2})));
+  for (Index b = 0; b < 2; ++b) {
+    Array<float> alone = part(x, b * 24, 24);
+    ASSERT_TRUE(succeeds(rotate(e, {.x = alone.data(),
+                                    .from = alone.data(),
+                                    .heads = 2,
+                                    .rows = 3,
+                                    .width = 4,
+                                    .positions = sets.data() + 3 * b})));
+    EXPECT_TRUE(part(together, b * 24, 24).same_bits(alone));
+  }
+}
+
+TEST(Rotate, GivesTheSameBitsHoweverTheSequenceIsCut) {
+  // 150 rows cross two of the kernel's own blocks of 64.
+  constexpr Index rows = 150, width = 10;
+  const Encoding e = rope(width);
+  const Array<double> p = counted(rows, 1000);
+  Random random(4);
+  const Array<float> x = random.floats(rows * width);
+  Array<float> whole = x;
+  const auto turn = [&](Array<float>& data, Index first, Index n) {
+    return rotate(e, {.x = data.data() + first * width,
+                      .from = data.data() + first * width,
+                      .rows = n,
+                      .width = width,
+                      .positions = p.data() + first});
+  };
+  ASSERT_TRUE(succeeds(turn(whole, 0, rows)));
+  for (Index chunk : {1, 7, 63, 64, 65, 149}) {
+    Array<float> cut = x;
+    for (Index t = 0; t < rows; t += chunk)
+      ASSERT_TRUE(succeeds(turn(cut, t, std::min(chunk, rows - t))));
+    EXPECT_TRUE(whole.same_bits(cut)) << chunk;
+  }
+}
+
+TEST(Rotate, LeavesItsTargetUntouchedWhenItFails) {
+  const Encoding e = rope(4);
+  const Array<double> bad{0, 1, 0, std::numeric_limits<double>::infinity()}, good = counted(4);
+  const Array<float> before(2 * 2 * 4, 5.0f), source(2 * 2 * 4, 1.0f);
+  Array<float> x = before;
+  const MemoryUse use = memory_use();
+  RotateArguments a{.x = x.data(),
+                    .from = source.data(),
+                    .batch = 2,
+                    .rows = 2,
+                    .width = 4,
+                    .positions = bad.data(),
+                    .position_rows = 2};
+  const Status s = rotate(e, a);
+  EXPECT_TRUE(fails_with(s, Errc::not_finite, "positions"));
+  EXPECT_EQ(s.error().index, 3);
+  a.positions = good.data();
+  a.width = 6;
+  EXPECT_TRUE(fails_with(rotate(e, a), Errc::shape_mismatch, "x"));
+  a.width = 4;
+  a.axes = 2;
+  EXPECT_TRUE(fails_with(rotate(e, a), Errc::shape_mismatch, "positions"));
+  a.axes = 1;
+  EXPECT_TRUE(fails_with(rotate(alibi(2), a), Errc::unsupported, "alibi"));
+  {
+    const AllocationsFailAfter none(0);
+    EXPECT_TRUE(fails_with(rotate(e, a), Errc::out_of_memory, ""));
+  }
+  EXPECT_EQ(x, before);
+  EXPECT_EQ(memory_use(), use);
+}
+
+TEST(Rotate, DoesNothingToNoRows) {
+  const Encoding e = rope(4);
+  float x = 5;
+  EXPECT_TRUE(succeeds(rotate(e, {.x = &x, .from = &x, .rows = 0, .width = 4})));
+  EXPECT_TRUE(succeeds(rotate(
+      e,
+      {.x = &x, .from = &x, .batch = 0, .rows = 3, .width = 4, .positions = counted(3).data()})));
+  EXPECT_EQ(x, 5);
+}
+
+TEST(Bias, WritesOneMatrixPerHead) {
+  const Encoding e = alibi(2);  // slopes 2^-4 and 2^-8
+  const Array<double> q{10, 4}, k{0, 4, 11};
+  Array<float> out(2 * 2 * 3, reference::nan);
+  ASSERT_TRUE(
+      succeeds(bias(e, Positions::of(q.data(), 2), Positions::of(k.data(), 3), out.data())));
+  for (Index h = 0; h < 2; ++h)
+    for (Index t = 0; t < 2; ++t)
+      for (Index j = 0; j < 3; ++j)
+        EXPECT_EQ(out[(h * 2 + t) * 3 + j], (h == 0 ? 0x1p-4 : 0x1p-8) * (k[j] - q[t]));
+}
+
+TEST(Bias, FailsBeforeItWrites) {
+  const Array<double> good{0, 1}, bad{0, std::numeric_limits<double>::quiet_NaN()};
+  const Positions fine = Positions::of(good.data(), 2), broken = Positions::of(bad.data(), 2);
+  const Array<float> before(8, 5.0f);
+  Array<float> out = before;
+  EXPECT_TRUE(fails_with(bias(alibi(2), fine, broken, out.data()), Errc::not_finite, "positions"));
+  EXPECT_TRUE(fails_with(bias(alibi(2), broken, fine, out.data()), Errc::not_finite, "positions"));
+  EXPECT_TRUE(fails_with(bias(rope(4), fine, fine, out.data()), Errc::unsupported, "rope"));
+  const Encoding e = alibi(2);
+  {
+    const AllocationsFailAfter none(0);
+    EXPECT_TRUE(fails_with(bias(e, fine, fine, out.data()), Errc::out_of_memory, ""));
+  }
+  EXPECT_EQ(out, before);
+}
+
+}  // namespace
+}  // namespace posenc

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "posenc/core/rotation.hpp"
+
+#include "arches.hpp"
+
+namespace posenc {
+namespace {
+
+using reference::Array;
+using reference::Random;
+
+template <class A>
+class RotationKernel : public AtEveryWidth<A> {};
+TYPED_TEST_SUITE(RotationKernel, Arches);
+
+/// One product and one sum are rounded, each by half a unit of a term no larger than this times it.
+constexpr double rounding = 2 * 0x1p-24 * 1.5;
+
+/// A row of `pairs` random angles: cosines, then sines.
+Array<float> angles(Random& random, Index pairs) {
+  Array<float> table(2 * pairs);
+  for (Index i = 0; i < pairs; ++i) {
+    const double angle = 100 * random.normal();
+    table[i] = static_cast<float>(std::cos(angle));
+    table[pairs + i] = static_cast<float>(std::sin(angle));
+  }
+  return table;
+}
+
+template <class Arch>
+Array<float> rotated(const Rotation& r, Array<float> x, const Array<float>& table, Index rows,
+                     bool inverse = false) {
+  const Index width = x.size() / rows;
+  rotate_rows<Arch>(r, {x.data(), rows, width, width},
+                    {table.data(), rows, r.table_width(), r.table_width()}, inverse);
+  return x;
+}
+
+Rotation half_of(Index pairs) { return {.layout = Layout::half, .pairs = pairs, .partner = pairs}; }
+Rotation interleaved(Index pairs) { return {.layout = Layout::interleaved, .pairs = pairs}; }
+
+TYPED_TEST(RotationKernel, TurnsEachPairByItsAngleInBothLayouts) {
+  for (Index pairs = 1; pairs <= TestFixture::most; ++pairs)
+    for (const Rotation& r : {half_of(pairs), interleaved(pairs)}) {
+      Random random(static_cast<std::uint64_t>(pairs));
+      const Array<float> x = random.floats(2 * pairs), table = angles(random, pairs);
+      for (bool inverse : {false, true}) {
+        const Array<float> y = rotated<TypeParam>(r, x, table, 1, inverse);
+        for (Index i = 0; i < pairs; ++i) {
+          const Index a = r.layout == Layout::half ? i : 2 * i;
+          const Index b = r.layout == Layout::half ? i + pairs : 2 * i + 1;
+          const double c = table[i], s = inverse ? -table[pairs + i] : table[pairs + i];
+          const double size = std::abs(x[a]) + std::abs(x[b]);
+          EXPECT_NEAR(y[a], x[a] * c - x[b] * s, rounding * size);
+          EXPECT_NEAR(y[b], x[b] * c + x[a] * s, rounding * size);
+        }
+      }
+    }
+}
+
+TYPED_TEST(RotationKernel, GivesTheSameBitsInBothLayoutsUpToTheOrderOfChannels) {
+  for (Index pairs = 1; pairs <= TestFixture::most; ++pairs) {
+    Random random(100 + static_cast<std::uint64_t>(pairs));
+    const Array<float> x = random.floats(2 * pairs), table = angles(random, pairs);
+    Array<float> in_turns(2 * pairs);
+    for (Index i = 0; i < pairs; ++i) in_turns[2 * i] = x[i], in_turns[2 * i + 1] = x[pairs + i];
+    for (bool inverse : {false, true}) {
+      const Array<float> split = rotated<TypeParam>(half_of(pairs), x, table, 1, inverse);
+      const Array<float> turned =
+          rotated<TypeParam>(interleaved(pairs), in_turns, table, 1, inverse);
+      for (Index i = 0; i < pairs; ++i) {
+        EXPECT_TRUE(reference::same_bits(split[i], turned[2 * i]));
+        EXPECT_TRUE(reference::same_bits(split[pairs + i], turned[2 * i + 1]));
+      }
+    }
+  }
+}
+
+TYPED_TEST(RotationKernel, RoundsAPairAlikeInTheBodyAndInTheTail) {
+  // The first pairs of a long row sit in whole vectors, those of a short one in its tail.
+  const Index most = TestFixture::most;
+  Random random(3);
+  const Array<float> a = random.floats(most), b = random.floats(most), table = angles(random, most);
+  const auto turn = [&](Index pairs, Layout layout) {
+    Array<float> x(2 * pairs), part(2 * pairs);
+    for (Index i = 0; i < pairs; ++i) {
+      x[layout == Layout::half ? i : 2 * i] = a[i];
+      x[layout == Layout::half ? pairs + i : 2 * i + 1] = b[i];
+      part[i] = table[i];
+      part[pairs + i] = table[most + i];
+    }
+    const Rotation r = layout == Layout::half ? half_of(pairs) : interleaved(pairs);
+    const Array<float> y = rotated<TypeParam>(r, x, part, 1);
+    Array<float> firsts(pairs);
+    for (Index i = 0; i < pairs; ++i) firsts[i] = y[layout == Layout::half ? i : 2 * i];
+    return firsts;
+  };
+  for (Layout layout : {Layout::half, Layout::interleaved}) {
+    const Array<float> whole = turn(most, layout);
+    for (Index pairs = 1; pairs < most; ++pairs) {
+      const Array<float> part = turn(pairs, layout);
+      for (Index i = 0; i < pairs; ++i) EXPECT_TRUE(reference::same_bits(part[i], whole[i]));
+    }
+  }
+}
+
+TYPED_TEST(RotationKernel, LeavesChannelsOutsideThePairsUntouchedToTheBit) {
+  for (Index pairs = 0; pairs <= TestFixture::lanes + 1; ++pairs)
+    for (const Rotation& r : {half_of(pairs), interleaved(pairs)})
+      for (Index rest : {Index{1}, Index{5}, Index{16}}) {
+        Random random(5);
+        Array<float> x = random.floats(2 * pairs + rest);
+        for (Index c = 2 * pairs; c < x.size(); ++c)
+          if (c % 2 == 0) x[c] = reference::nan;
+        const Array<float> table = angles(random, pairs);
+        const Array<float> y = rotated<TypeParam>(r, x, table, 1);
+        for (Index c = 2 * pairs; c < x.size(); ++c) EXPECT_TRUE(reference::same_bits(x[c], y[c]));
+      }
+}
+
+TYPED_TEST(RotationKernel, PairsAcrossAGapWhereThePartnerIsFarther) {
+  // Three of four pairs rotate, but b still sits half the head away.
+  Random random(6);
+  const Array<float> x = random.floats(8), table = angles(random, 3);
+  const Array<float> y =
+      rotated<TypeParam>({.layout = Layout::half, .pairs = 3, .partner = 4}, x, table, 1);
+  for (Index i = 0; i < 3; ++i) {
+    const double c = table[i], s = table[3 + i], size = std::abs(x[i]) + std::abs(x[4 + i]);
+    EXPECT_NEAR(y[i], x[i] * c - x[4 + i] * s, rounding * size);
+    EXPECT_NEAR(y[4 + i], x[4 + i] * c + x[i] * s, rounding * size);
+  }
+  EXPECT_EQ(y[3], x[3]);
+  EXPECT_EQ(y[7], x[7]);
+}
+
+TYPED_TEST(RotationKernel, UndoesItselfWithTheInverse) {
+  constexpr double two_roundings = 4 * rounding;
+  for (Index pairs : {Index{1}, TestFixture::lanes, TestFixture::most})
+    for (const Rotation& r : {half_of(pairs), interleaved(pairs)}) {
+      Random random(8);
+      const Array<float> x = random.floats(2 * pairs), table = angles(random, pairs);
+      const Array<float> back =
+          rotated<TypeParam>(r, rotated<TypeParam>(r, x, table, 1), table, 1, true);
+      for (Index c = 0; c < x.size(); ++c) EXPECT_NEAR(back[c], x[c], two_roundings * 6);
+    }
+}
+
+TYPED_TEST(RotationKernel, GivesEachRowItsOwnAngles) {
+  constexpr Index rows = 3, pairs = 5;
+  for (const Rotation& r : {half_of(pairs), interleaved(pairs)}) {
+    Random random(11);
+    const Array<float> x = random.floats(rows * 2 * pairs);
+    Array<float> table(rows * 2 * pairs);
+    for (Index t = 0; t < rows; ++t) {
+      const Array<float> row = angles(random, pairs);
+      for (Index i = 0; i < 2 * pairs; ++i) table[t * 2 * pairs + i] = row[i];
+    }
+    const Array<float> together = rotated<TypeParam>(r, x, table, rows);
+    for (Index t = 0; t < rows; ++t) {
+      Array<float> one(2 * pairs), own(2 * pairs);
+      for (Index i = 0; i < 2 * pairs; ++i)
+        one[i] = x[t * 2 * pairs + i], own[i] = table[t * 2 * pairs + i];
+      const Array<float> alone = rotated<TypeParam>(r, one, own, 1);
+      for (Index i = 0; i < 2 * pairs; ++i) EXPECT_EQ(alone[i], together[t * 2 * pairs + i]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace posenc

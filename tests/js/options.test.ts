@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Every encoding, from what the manifest says of it: nothing here knows a particular one. */
+
+import { type EncodingInfo, type Extent, encodings, type FieldInfo, type TableInfo } from 'posenc';
+import { describe, expect, it } from 'vitest';
+import { caught, expectRefusal, type Refusal } from './support/failure.ts';
+import { type AnyEncoding, anyEncoding, pe } from './support/instance.ts';
+import { expectClose, expectSame, randomTensor } from './support/numbers.ts';
+
+type Options = Record<string, unknown>;
+
+/** A size for an extent, small where the data may decide. */
+function sizeOf(extent: Extent, info: EncodingInfo, options: Options): number {
+  if (typeof extent === 'number') return extent;
+  if ('free' in extent) return Math.min(extent.example, 8);
+  const { option, times = 1, plus = 0 } = extent;
+  return Number(optionValue(option, info, options)) * times + plus;
+}
+
+function optionValue(option: string, info: EncodingInfo, options: Options): unknown {
+  const field = info.fields.find(({ name }) => name === option);
+  return options[option] ?? field?.default ?? optionValue(field?.defaultFrom ?? '', info, options);
+}
+
+/** What an encoding needs, and nothing more. */
+function requiredOptions(info: EncodingInfo): Options {
+  const options: Options = {};
+  for (const field of info.fields) if (field.required) options[field.name] = field.example;
+  for (const table of info.tables)
+    if (table.required) options[table.name] = tableFor(table, info, options);
+  return options;
+}
+
+function tableFor({ shape }: TableInfo, info: EncodingInfo, options: Options) {
+  return randomTensor(shape.map((extent) => sizeOf(extent, info, options)));
+}
+
+function allowed(field: FieldInfo, info: EncodingInfo, options: Options): unknown[] {
+  const { type, min = 0, max = 1, exclusiveMin, multipleOf = 1 } = field;
+  if (type === 'boolean') return [true, false];
+  if (type === 'choice') return [...(field.choices ?? [])];
+  if (type === 'list') {
+    const length = field.length === undefined ? 2 : sizeOf(field.length, info, options);
+    return [new Array(length).fill(1), Float64Array.from({ length }, () => 0.5)];
+  }
+  const stepped = (x: number) => (type === 'integer' ? Math.ceil(x / multipleOf) * multipleOf : x);
+  const low = exclusiveMin ? min + (type === 'integer' ? 1 : 1e-3) : min;
+  return [stepped(low), stepped(Math.min(max, 64))];
+}
+
+function refusedFor(field: FieldInfo): [unknown, Refusal['code']][] {
+  const { type, min, max, multipleOf, exclusiveMin } = field;
+  const wrong = (values: unknown[]) =>
+    values.map((value): [unknown, 'WRONG_TYPE'] => [value, 'WRONG_TYPE']);
+  if (type === 'boolean') return wrong([0, 1, 'true', null, {}]);
+  if (type === 'choice')
+    return [...wrong([0, null, true]), ['', 'OUT_OF_RANGE'], ['__proto__', 'OUT_OF_RANGE']];
+  if (type === 'list')
+    return [...wrong([1, 'a', null, {}, ['1']]), [[Number.NaN], 'SHAPE_MISMATCH' as const]].slice(
+      0,
+      5,
+    ) as never;
+  const rows: [unknown, Refusal['code']][] = [
+    ...wrong(['4', 4n, null, true, [4], {}]),
+    [Number.NaN, 'NOT_FINITE'],
+    [Infinity, 'NOT_FINITE'],
+  ];
+  if (max !== undefined) rows.push([2 * Math.abs(max) + 2, 'OUT_OF_RANGE']);
+  if (min !== undefined) rows.push([exclusiveMin ? min : min - 1, 'OUT_OF_RANGE']);
+  if (type === 'integer') rows.push([(min ?? 0) + 0.5, 'NOT_INTEGER']);
+  if (multipleOf === 2) rows.push([3, 'NOT_EVEN']);
+  return rows;
+}
+
+for (const info of encodings) {
+  describe(`encoding ${info.id}`, () => {
+    const options = requiredOptions(info);
+    const create = (more: Options = {}): AnyEncoding =>
+      anyEncoding(pe, info.id, { ...options, ...more });
+
+    it('describes itself', () => {
+      const one = create();
+      expect(one.id).toBe(info.id);
+      expect(one.sites).toEqual(info.sites);
+      expect(info.url).toMatch(/^https:/);
+      for (const { name, doc } of [...info.fields, ...info.tables]) {
+        expect(name).toMatch(/^[a-z][a-zA-Z0-9]*$/);
+        expect(doc.length).toBeGreaterThan(5);
+      }
+      for (const field of info.fields)
+        expect(
+          field.required ? field.example : (field.default ?? field.defaultFrom ?? field.type),
+        ).toBeDefined();
+    });
+
+    it('takes every value in range', () => {
+      for (const field of info.fields)
+        for (const value of allowed(field, info, options)) {
+          const changed = { ...options, [field.name]: value };
+          // A value in its own range may still not fit the others, which is an error of its own.
+          const tables = Object.fromEntries(
+            info.tables.filter((t) => t.required).map((t) => [t.name, tableFor(t, info, changed)]),
+          );
+          try {
+            anyEncoding(pe, info.id, { ...changed, ...tables }).dispose();
+          } catch (error) {
+            expect(error).toMatchObject({ code: expect.stringMatching(/OUT_OF_RANGE|NOT_EVEN/) });
+          }
+        }
+    });
+
+    it('fills in the defaults that it documents', () => {
+      const defaults = Object.fromEntries(
+        info.fields.filter((f) => f.default !== undefined).map((f) => [f.name, f.default]),
+      );
+      compareBehaviour(info, create(), create(defaults));
+    });
+
+    for (const field of info.fields)
+      it(`refuses wrong values of ${field.name}`, () => {
+        for (const [value, code] of refusedFor(field))
+          expectRefusal(() => create({ [field.name]: value }), { code, field: field.name });
+      });
+
+    for (const field of [...info.fields, ...info.tables].filter((f) => f.required))
+      it(`needs ${field.name}`, () => {
+        const { [field.name]: _, ...rest } = options;
+        expectRefusal(() => anyEncoding(pe, info.id, rest), {
+          code: 'MISSING_OPTION',
+          field: field.name,
+        });
+      });
+
+    for (const table of info.tables)
+      it(`refuses tables of other shapes as ${table.name}`, () => {
+        const right = table.shape.map((extent) => sizeOf(extent, info, options));
+        const wrong = table.shape
+          .map((extent, axis) => ({ extent, axis }))
+          .filter(({ extent }) => !(typeof extent === 'object' && 'free' in extent))
+          .map(({ axis }) => right.map((n, i) => (i === axis ? n + 1 : n)));
+        for (const shape of [...wrong, [...right, 1], right.slice(1)])
+          if (shape.length > 0)
+            expectRefusal(() => create({ [table.name]: randomTensor(shape) }), {
+              code: 'SHAPE_MISMATCH',
+              field: table.name,
+              says: [`[${shape.join(', ')}]`],
+            });
+      });
+
+    it('suggests the right name for a misspelt option', () => {
+      for (const { name } of info.fields.filter((f) => f.name.length > 4)) {
+        const error = caught(() => create({ [`${name.slice(0, -1)}`]: 1 }));
+        expect(['UNKNOWN_OPTION', 'OPTION_NOT_APPLICABLE']).toContain(error.code);
+        if (error.code === 'UNKNOWN_OPTION') expect(error.message).toContain('Did you mean');
+      }
+    });
+
+    it('has the methods of its sites, and no others', () => {
+      const one = create();
+      const x = randomTensor([3, Number(options.headDim ?? 4)]);
+      const calls: [string, () => unknown][] = [
+        ['embed', () => one.table([0, 1])],
+        ['rotate', () => one.rotate(x)],
+        ['rotate', () => one.plan()],
+      ];
+      for (const [site, call] of calls)
+        if (info.sites.includes(site as never)) call();
+        else expectRefusal(call, { code: 'UNSUPPORTED' });
+      const bias = () => one.bias([0, 1], [0, 1, 2]);
+      if (info.contentFree && info.sites.includes('score')) bias();
+      else expectRefusal(bias, { code: 'UNSUPPORTED' });
+    });
+
+    it('acts in attention, and only differences of positions count if it says so', () => {
+      const heads = Number(options.heads ?? 2);
+      const width = Number(options.headDim ?? 8);
+      const [q, k, v] = [1, 2, 3].map((seed) => randomTensor([heads, 5, width], seed));
+      const encoding = create();
+      const at = (shift: number) => {
+        const positions = [0, 1, 2, 3, 4].map((p) => p + shift);
+        return pe.attention(q, k, v, {
+          encoding,
+          queryPositions: positions,
+          keyPositions: positions,
+        }).output.data;
+      };
+      const { output } = pe.attention(q, k, v, { encoding });
+      expectSame(at(0), output.data);
+      if (info.relative) expectClose(at(100), output.data, { rtol: 1e-4, atol: 1e-4 });
+    });
+
+    it('gives back its memory', () => {
+      create().dispose();
+      const { live, liveBytes } = pe.info.memory();
+      for (let i = 0; i < 100; ++i) create().dispose();
+      expect(pe.info.memory()).toMatchObject({ live, liveBytes });
+    });
+  });
+}
+
+/** Two encodings that must do the same. */
+function compareBehaviour(info: EncodingInfo, a: AnyEncoding, b: AnyEncoding): void {
+  if (info.sites.includes('embed')) expectSame(a.table([0, 3]).data, b.table([0, 3]).data);
+  if (info.sites.includes('rotate')) expect(a.plan()).toEqual(b.plan());
+  if (info.contentFree && info.sites.includes('score'))
+    expectSame(a.bias([0, 5], [0, 2, 7]).data, b.bias([0, 5], [0, 2, 7]).data);
+}
+
+describe('the manifest', () => {
+  it('is the same with and without an instance', () => {
+    expect(pe.encodings).toBe(encodings);
+  });
+  it('has unique ids, the first of which does nothing', () => {
+    const ids = encodings.map(({ id }) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(encodings[0].sites).toEqual([]);
+  });
+});
