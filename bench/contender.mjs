@@ -20,11 +20,13 @@ function tensors(pe, mode) {
         ? keep(pe.tensor(shape))
         : { data: new Float32Array(shape.reduce((n, d) => n * d, 1)), shape },
     owned: (shape, data) => keep(pe.tensor(shape, data)),
-    dispose: () => owned.forEach((tensor) => tensor.dispose()),
+    dispose: () => {
+      for (const tensor of owned) tensor.dispose();
+    },
   };
 }
 
-function job(pe, t, run, out, owners = []) {
+function job(t, run, out, owners = []) {
   return {
     async run() {
       run();
@@ -47,7 +49,7 @@ function ropeJob(pe, w, t) {
   const x = t.of([w.H, w.S, w.D], w.inputs.x);
   const out = t.empty(x.shape);
   const positions = { start: 0 };
-  return job(pe, t, () => rope.rotate(x, positions, { out }), out, [rope]);
+  return job(t, () => rope.rotate(x, positions, { out }), out, [rope]);
 }
 
 function encodingOf(pe, w) {
@@ -65,7 +67,7 @@ function attentionJob(pe, w, t) {
   const v = t.of([w.KV, w.S, w.D], w.inputs.v);
   const out = t.empty(q.shape);
   const options = { causal: w.causal, scale: w.scale, out, ...(encoding && { encoding }) };
-  return job(pe, t, () => pe.attention(q, k, v, options), out, encoding ? [encoding] : []);
+  return job(t, () => pe.attention(q, k, v, options), out, encoding ? [encoding] : []);
 }
 
 /** One token against keys that stay in WebAssembly memory in both modes; the new row is written. */
@@ -90,31 +92,31 @@ function decodeJob(pe, w, t) {
     v.append();
     pe.attention(q, k.tensor, v.tensor, { scale: w.scale, out });
   };
-  return job(pe, t, run, out);
+  return job(t, run, out);
 }
 
 function buildJob(pe, w, t) {
   const sinusoidal = pe.encoding('sinusoidal', { dim: w.D });
   const out = t.empty([w.S, w.D]);
   const positions = Int32Array.from({ length: w.S }, (_, i) => i);
-  return job(pe, t, () => sinusoidal.table(positions, { out }), out, [sinusoidal]);
+  return job(t, () => sinusoidal.table(positions, { out }), out, [sinusoidal]);
 }
 
 function addJob(pe, w, t) {
   const learned = pe.encoding('learned', { table: { data: w.inputs.table, shape: [w.S, w.D] } });
   const x = t.of([w.S, w.D], w.inputs.x);
   const out = t.empty(x.shape);
-  return job(pe, t, () => learned.embed(x, { start: 0 }, { out }), out, [learned]);
+  return job(t, () => learned.embed(x, { start: 0 }, { out }), out, [learned]);
 }
 
-function copyJob(pe, w, t) {
+function copyJob(_pe, w, t) {
   const tensor = t.owned([w.n]);
   const out = { data: new Float32Array(w.n) };
   const run = () => {
     tensor.data.set(w.inputs.x);
     out.data.set(tensor.data);
   };
-  return job(pe, t, run, out);
+  return job(t, run, out);
 }
 
 const jobs = {

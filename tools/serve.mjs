@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Serves a folder as a strict static host would: node tools/serve.mjs FOLDER
 // PORT from the environment, else 8080 or the next free one; HOST, else this machine alone.
-import { createReadStream } from 'node:fs';
+import { createReadStream, readFileSync } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { extname, join, resolve, sep } from 'node:path';
@@ -21,11 +21,12 @@ const types = {
   '.webmanifest': 'application/manifest+json',
 };
 
+// The page carries the same policy in a <meta>; both read it from one file.
+const policy = readFileSync(new URL('../web/policy.txt', import.meta.url), 'utf8');
+
 const headers = {
   'Cache-Control': 'no-cache',
-  'Content-Security-Policy':
-    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' blob: data:; " +
-    "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'",
+  'Content-Security-Policy': policy.trim().split('\n').join('; '),
   'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
 };

@@ -5,18 +5,20 @@ import { Arena } from './arena.js';
 import type {
   EmbedMethods,
   EmbedOptions,
+  ResultOptions,
   RotateMethods,
   RotateOptions,
   RotationPlan,
   ScoreMethods,
 } from './encoding.js';
+import type { Engine } from './engine.js';
 import { fault, PosencError, shapeText, text } from './errors.js';
 import { type Held, held } from './handles.js';
 import type { EncodingInfo, Site } from './manifest.js';
 import { disposed, giveBack, makeDisposable } from './owned.js';
 import { type CapturedPositions, capturePositions, countUp } from './positions.js';
 import type { RawModule } from './raw.js';
-import { captureTarget, freshTarget } from './target.js';
+import { captureTarget, type Target } from './target.js';
 import { capture, type Source } from './tensor.js';
 import type { Positions, Tensor, TensorInput } from './types.js';
 import {
@@ -56,11 +58,11 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
     return this.#held.info.sites;
   }
 
-  table(positions: Positions): Tensor {
+  table(positions: Positions, options?: ResultOptions): Tensor {
     const { where, engine, handle, info } = this.#at('table', 'embed');
     const at = capturePositions(where, 'positions', positions, rulesOf(info));
     const width = engine.call((raw) => raw.embedWidth(handle));
-    const target = freshTarget(where, checked(where, [at.rows, width]));
+    const target = result(engine, where, options, [at.rows, width]);
     const arena = new Arena(engine);
     const data = arena.output(target);
     const places = arena.doubles(at.values);
@@ -133,14 +135,14 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
     });
   }
 
-  bias(queryPositions: Positions, keyPositions: Positions): Tensor {
+  bias(queryPositions: Positions, keyPositions: Positions, options?: ResultOptions): Tensor {
     const { where, engine, handle, info } = this.#at('bias', 'score');
     if (!info.contentFree) throw unsupported(where, 'bias', 'its scores depend on q and k');
     const rules = rulesOf(info);
     const q = capturePositions(where, 'queryPositions', queryPositions, rules);
     const k = capturePositions(where, 'keyPositions', keyPositions, rules);
     const heads = engine.call((raw) => raw.biasHeads(handle));
-    const target = freshTarget(where, checked(where, [heads, q.rows, k.rows]));
+    const target = result(engine, where, options, [heads, q.rows, k.rows]);
     const arena = new Arena(engine);
     const [qs, ks] = [arena.doubles(q.values), arena.doubles(k.values)];
     const out = arena.output(target);
@@ -221,14 +223,17 @@ function rulesOf(info: EncodingInfo) {
   return { axes: info.axes, integer: info.positions !== 'real' };
 }
 
-function checked(where: string, shape: readonly number[]): readonly number[] {
-  if (sizeOf(shape) <= maxElements) return shape;
-  throw fault('SHAPE_OVERFLOW', {
-    where,
-    field: 'the result',
-    expected: `of at most ${maxElements} elements`,
-    received: text(shapeText(shape)),
-  });
+/** Where a result of this shape goes that is made of positions alone. */
+function result(engine: Engine, where: string, options: unknown, shape: readonly number[]): Target {
+  const out = readOptions(where, options, ['out']).get('out');
+  if (sizeOf(shape) > maxElements)
+    throw fault('SHAPE_OVERFLOW', {
+      where,
+      field: 'the result',
+      expected: `of at most ${maxElements} elements`,
+      received: text(shapeText(shape)),
+    });
+  return captureTarget(engine, where, out, shape, { sources: [] });
 }
 
 /** `source` if its last axis is the width of a row. */

@@ -19,6 +19,7 @@ execFileSync(
 const wasm = readFileSync(file('build/wasm/posenc.wasm'));
 writeFileSync(file('dist/posenc.wasm'), wasm);
 copyFileSync(file('bindings/js/posenc.d.mts'), file('dist/posenc.d.mts'));
+copyFileSync(file('bindings/js/posenc.d.wasm.ts'), file('dist/posenc.wasm.d.ts'));
 
 // The glue's own reference to the file is never used, since load.ts brings the module, but it makes
 // bundlers emit the file for the entries that need none, and fails where import.meta.url is no URL.

@@ -5,6 +5,11 @@ import type { ContentFreeId, EncodingId, EncodingSites } from './encodings.gen.j
 import type { Site } from './manifest.js';
 import type { Positions, Tensor, TensorInput } from './types.js';
 
+export interface ResultOptions {
+  /** Where the result goes. */
+  out?: Tensor;
+}
+
 export interface EmbedOptions {
   /** Where the result goes; may be `x` itself. */
   out?: Tensor;
@@ -48,7 +53,7 @@ interface EncodingBase<Id extends EncodingId> {
 
 export interface EmbedMethods {
   /** The rows that `embed` adds: [n, E]. */
-  table(positions: Positions): Tensor;
+  table(positions: Positions, options?: ResultOptions): Tensor;
   /** x [..., n, E] plus the encoding of its positions. */
   embed(x: TensorInput, positions?: Positions, options?: EmbedOptions): Tensor;
 }
@@ -61,7 +66,7 @@ export interface RotateMethods {
 
 export interface ScoreMethods {
   /** What is added to the scores, [H, T, S]; only where it does not depend on q and k. */
-  bias(queryPositions: Positions, keyPositions: Positions): Tensor;
+  bias(queryPositions: Positions, keyPositions: Positions, options?: ResultOptions): Tensor;
 }
 
 type ActingAt<S extends Site> = {

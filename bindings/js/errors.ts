@@ -46,7 +46,7 @@ export class PosencError extends Error {
 Object.defineProperty(PosencError.prototype, brand, { value: true });
 
 export interface Fault {
-  /** The public call, as the user wrote it: `pe.encoding('rope')`. */
+  /** The public call, as the user wrote it: `pe.encoding(id)`, `attention`. */
   where: string;
   field: string;
   /** A noun phrase: "an integer from 1 to 64". */

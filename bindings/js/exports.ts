@@ -6,6 +6,7 @@ export type {
   EmbedMethods,
   EmbedOptions,
   Encoding,
+  ResultOptions,
   RotateMethods,
   RotateOptions,
   RotationPlan,

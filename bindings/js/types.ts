@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// <reference lib="esnext.disposable" />
+/// <reference lib="esnext.disposable" preserve="true" />
 /**
  * The shapes of what users give and get. Letters used everywhere: B batch, H query heads,
  * G key/value heads, T queries, S keys, D head width, E embedding width.

@@ -120,7 +120,7 @@ describe('the page for everybody', () => {
     expect(await page.locator('#theme').getAttribute('aria-label')).toBe('Theme: dark');
     expect(await background()).not.toBe(light);
     await page.reload();
-    await page.waitForSelector('html[data-ready]');
+    await page.waitForSelector('html[data-ready="true"]');
     expect(await background()).not.toBe(light);
     await close();
   });
@@ -134,6 +134,24 @@ describe('the page for everybody', () => {
     expect(await page.locator('#notice').textContent()).toContain(`lacks ${feature},`);
     expect(await page.locator('#order-title').isVisible()).toBe(true);
     expect(await page.locator('#atlas .aside').isVisible()).toBe(true);
+    await close();
+  });
+
+  it.each([1440, 360])('does not jump while it fills, at %d pixels', async (width) => {
+    const { page, close } = await driver.open('', { viewport: { width, height: 800 } });
+    await settled(page);
+    const shift = await page.evaluate(
+      () =>
+        new Promise<number>((done) => {
+          let sum = 0;
+          new PerformanceObserver((list) => {
+            for (const entry of list.getEntries())
+              sum += (entry as unknown as { value: number }).value;
+          }).observe({ type: 'layout-shift', buffered: true });
+          setTimeout(() => done(sum), 200);
+        }),
+    );
+    expect(shift).toBeLessThanOrEqual(0.02);
     await close();
   });
 

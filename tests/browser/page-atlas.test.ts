@@ -179,7 +179,7 @@ describe('Lab 1', () => {
       await settled(page);
       const fields = page.locator('#atlas .controls input.exact');
       for (let i = 0; i < (await fields.count()); i += 1)
-        for (const text of ['-1', '0', '0.5', '1e9', '1e300', '']) {
+        for (const text of ['-1', '0.5', '1e9', '']) {
           await fields.nth(i).fill(text);
           await fields.nth(i).press('Tab');
           await settled(page);

@@ -102,7 +102,7 @@ export class PageDriver {
     });
     if (before) await page.addInitScript(before);
     await page.goto(this.address + hash);
-    if (!before) await page.waitForSelector('html[data-ready]');
+    if (!before) await page.waitForSelector('html[data-ready="true"]');
     return { page, complaints, requests, close: () => context.close() };
   }
 }

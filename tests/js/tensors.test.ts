@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Tensors in every accepted form, tensors in the module's memory, and where results go. */
 
-import type { TensorInput } from 'posenc';
+import type { Tensor, TensorInput } from 'posenc';
 import { load } from 'posenc';
 import { describe, expect, it } from 'vitest';
 import { resizable } from './support/buffers.ts';
@@ -249,6 +249,30 @@ describe('out', () => {
     const out = tensor(x.shape, new Array(24).fill(9));
     expect(rope.rotate(x, undefined, { out })).toBe(out);
     expectSame(out.data, turned.data);
+  });
+
+  it('is an option of every call that returns a tensor', () => {
+    const sinusoidal = pe.encoding('sinusoidal', { dim: 4 });
+    const alibi = pe.encoding('alibi', { heads: 2 });
+    const calls: [readonly number[], (options?: { out: Tensor }) => Tensor][] = [
+      [[3, 4], (options) => sinusoidal.table([0, 1, 5], options)],
+      [[2, 3, 4], (options) => sinusoidal.embed(x, undefined, options)],
+      [[2, 3, 4], (options) => rope.rotate(x, undefined, options)],
+      [[2, 2, 3], (options) => alibi.bias([0, 1], [0, 1, 2], options)],
+      [[2, 3, 4], (options) => pe.attention(x, x, x, options).output],
+    ];
+    for (const [shape, call] of calls) {
+      const want = call();
+      expect(want.shape).toEqual(shape);
+      const owned = pe.tensor(shape, new Float32Array(want.data.length).fill(7));
+      for (const out of [tensor(shape, new Float32Array(want.data.length).fill(7)), owned]) {
+        expect(call({ out })).toBe(out);
+        expectSame(out.data, want.data);
+      }
+      owned.dispose();
+      const wrong = { out: tensor([1], [0]) };
+      expectRefusal(() => call(wrong), { code: 'BAD_OUT', says: [`[${shape.join(', ')}]`] });
+    }
   });
 
   it('may be the input itself where that is defined', () => {

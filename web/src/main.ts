@@ -21,6 +21,7 @@ function explain(text: string): void {
   const notice = byId('notice');
   notice.textContent = text;
   notice.hidden = false;
+  document.documentElement.dataset.ready = 'false';
 }
 
 /** A link of the bar goes to a lab and says so in the state; a plain anchor would wipe the state from the address. */

@@ -25,7 +25,7 @@ export interface HeatMapData extends Grid {
   readonly margins?: { readonly left: number; readonly right: number };
 }
 
-const letter = 7.4;
+const letter = 8.4;
 
 export class HeatMap {
   readonly stage: Stage;

@@ -18,7 +18,12 @@ export class OrderResult {
   constructor() {
     this.root = box(
       'answer',
-      h('p', { class: 'big-label' }, 'Largest change of any output, max |Δ|'),
+      h(
+        'p',
+        { class: 'big-label' },
+        'Largest change of any output, ',
+        h('span', { class: 'nowrap' }, 'max |Δ|'),
+      ),
       this.#number,
       this.#verdict,
       this.#ruler,

@@ -4,7 +4,6 @@
  * kind of fault; the letter and number name the case in the project's collection.
  */
 
-import type { AttentionOptions, MaskInput } from 'posenc';
 import { describe, expect, it } from 'vitest';
 import { expectRefusal } from './support/failure.ts';
 import { pe } from './support/instance.ts';
@@ -25,20 +24,6 @@ function cosine(d: number, base: number, pair: number, position: number): number
   row[pair] = 1;
   return turn(row, position, { base })[pair];
 }
-
-/** Attention with all scores equal: each row is the mean of the values it may see. */
-function means(queries: number, values: readonly number[], options: AttentionOptions = {}) {
-  const S = values.length;
-  const zeros = (n: number) => tensor([1, n, 1], new Array<number>(n).fill(0));
-  const v = tensor([1, S, 1], values);
-  return Array.from(pe.attention(zeros(queries), zeros(S), v, options).output.data);
-}
-
-const bits = (shape: number[], data: number[]): MaskInput => ({
-  data: Uint8Array.from(data),
-  shape,
-});
-const floats = (shape: number[], data: number[]): MaskInput => tensor(shape, data);
 
 describe('precision of rotations', () => {
   it('A1 forms angles in float64', () => {
@@ -266,105 +251,5 @@ describe('ALiBi and T5', () => {
     expect(bucketsOf(true, [...both.keys()])).toEqual([...both.values()]);
     const causal = [-16, -17, -32, -64, -128, 1, 5, 100];
     expect(bucketsOf(false, causal)).toEqual([16, 16, 21, 26, 31, 0, 0, 0]);
-  });
-});
-
-describe('masks and alignment', () => {
-  it('I1 aligns causal rows with the last key, or where told', () => {
-    expect(means(2, [1, 2, 3, 4, 5], { causal: true })).toEqual([2.5, 3]);
-    expect(means(2, [1, 2, 3, 4, 5], { causal: true, queryOffset: 0 })).toEqual([1, 1.5]);
-  });
-  it('I2 has one rule for one query', () => {
-    expect(means(1, [1, 2, 3, 4], { causal: true })).toEqual([2.5]);
-    expect(means(1, [1, 2, 3, 4], { causal: true, queryOffset: 0 })).toEqual([1]);
-  });
-  it('I3 lets a decoded token see everything cached', () => {
-    expect(means(1, [1, 2, 3, 4, 5], { causal: true })).toEqual([3]);
-  });
-  it('I4 gives zeros to queries before the first key', () => {
-    expect(means(5, [1, 2], { causal: true })).toEqual([0, 0, 0, 1, 1.5]);
-  });
-  it('I5 masks a prompt that fills an empty cache', () => {
-    expect(means(3, [1, 2, 3], { causal: true })).toEqual([1, 1.5, 2]);
-  });
-  it('I6 masks new tokens against all keys', () => {
-    expect(means(2, [1, 2, 3, 4, 5], { causal: true })).toEqual([2.5, 3]);
-    expect(
-      means(2, [1, 2, 3, 4, 5], { mask: bits([2, 5], [1, 1, 1, 1, 0, 1, 1, 1, 1, 1]) }),
-    ).toEqual([2.5, 3]);
-  });
-  it('I14 gives 0 to a row that sees nothing', () => {
-    expect(means(1, [1, 2, 3], { mask: bits([1, 3], [0, 0, 0]) })).toEqual([0]);
-  });
-  it('I16 gives the same output with and without weights', () => {
-    const zeros = tensor([1, 1, 1], [0]);
-    const k = tensor([1, 3, 1], [0, 0, 0]);
-    const v = tensor([1, 3, 1], [1, 2, 3]);
-    const mask = bits([1, 3], [0, 0, 0]);
-    const all = pe.attention(zeros, k, v, { mask, weights: true, logSumExp: true });
-    expectSame(all.output.data, [0]);
-    expectSame(all.weights?.data ?? [], [0, 0, 0]);
-    expectSame(all.logSumExp?.data ?? [], [-Infinity]);
-  });
-  it('I17 I18 I19 needs no finite stand-in for minus infinity', () => {
-    const hidden = [-Infinity, -Infinity, -Infinity];
-    expect(means(1, [1, 2, 3], { mask: floats([1, 3], hidden) })).toEqual([0]);
-    expect(means(1, [1, 2, 3], { mask: floats([1, 3], [-65504, -Infinity, 0]) })).toEqual([3]);
-    const both = { causal: true, mask: bits([1, 3], [0, 1, 1]) };
-    expect(means(3, [1, 2, 3], both)).toEqual([0, 2, 2.5]);
-  });
-  it('I21 leaves allowed cells exact beside forbidden ones', () => {
-    expect(means(1, [7, 9], { mask: floats([1, 2], [0, -Infinity]) })).toEqual([7]);
-  });
-  it('I22 attends where the mask is not zero', () => {
-    const lower = [1, 0, 0, 1, 1, 0, 1, 1, 1];
-    expect(means(3, [1, 2, 3], { mask: bits([3, 3], lower) })).toEqual([1, 1.5, 2]);
-    expect(
-      means(3, [1, 2, 3], {
-        mask: bits(
-          [3, 3],
-          lower.map((x) => x * 255),
-        ),
-      }),
-    ).toEqual([1, 1.5, 2]);
-  });
-  it('I23 adds a float mask', () => {
-    expectClose(means(1, [1, 0], { mask: floats([1, 2], [0.5, -0.5]) }), [0.731059], near);
-  });
-  it('I24 keeps packed documents apart when the mask says so', () => {
-    const blocks = [1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1, 0, 0, 1, 1];
-    const options = { causal: true, mask: bits([4, 4], blocks) };
-    expect(means(4, [1, 2, 3, 4], options)).toEqual([1, 1.5, 3, 3.5]);
-  });
-  it('I25 gives real tokens the same output with and without padding', () => {
-    const [q, k, v] = [1, 2, 3].map((seed) => randomTensor([1, 3, 4], seed));
-    const padded = (x: typeof q) =>
-      tensor([1, 5, 4], [...x.data, ...new Array<number>(8).fill(Number.NaN)]);
-    const mask = bits([1, 5], [1, 1, 1, 0, 0]);
-    const { output } = pe.attention(q, padded(k), padded(v), { mask });
-    expectSame(output.data, pe.attention(q, k, v).output.data);
-  });
-});
-
-describe('scores and heads', () => {
-  it('J4 multiplies large queries and keys in float32', () => {
-    const wide = tensor([1, 1, 128], new Array(128).fill(32));
-    const { logSumExp } = pe.attention(wide, wide, wide, { logSumExp: true });
-    expect(logSumExp?.data[0]).toBeCloseTo(11585.24, 1);
-  });
-  it('J8 gives neighbouring query heads one key head', () => {
-    const q = tensor([4, 1, 1], [0, 0, 0, 0]);
-    const k = tensor([2, 1, 1], [0, 0]);
-    const v = tensor([2, 1, 1], [10, 20]);
-    expectSame(pe.attention(q, k, v).output.data, [10, 10, 20, 20]);
-  });
-  it('J9 divides by the size of the group', () => {
-    const q = tensor([32, 1, 1], new Array(32).fill(0));
-    const k = tensor([8, 1, 1], new Array(8).fill(0));
-    const v = tensor([8, 1, 1], count(8));
-    expectSame(
-      pe.attention(q, k, v).output.data,
-      count(32).map((h) => Math.floor(h / 4)),
-    );
   });
 });

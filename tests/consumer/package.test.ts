@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The packed package in projects of strangers: Node, bundlers, a page without any. */
+
+import { cpSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { example, filesOf, pack, project, root, run, show } from './project.ts';
+
+let tarball: string;
+let folder: string;
+const folders: string[] = [];
+
+function fresh(template?: string): string {
+  const made = project(tarball, template);
+  folders.push(made);
+  return made;
+}
+
+beforeAll(() => {
+  tarball = pack();
+  folder = fresh();
+});
+afterAll(() => {
+  for (const made of folders) rmSync(made, { recursive: true, force: true });
+});
+
+const installed = (...names: string[]) => join(folder, 'node_modules/posenc', ...names);
+
+describe('the package', () => {
+  it('contains what it needs and nothing else', () => {
+    const files = filesOf(installed());
+    const other = files.filter(
+      (name) => !/^(dist\/[\w.-]+|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(name),
+    );
+    expect(other).toEqual([]);
+    for (const name of [
+      'LICENSE',
+      'README.md',
+      'dist/index.js',
+      'dist/index.d.ts',
+      'dist/posenc.wasm',
+    ])
+      expect(files).toContain(name);
+    const bytes = files.reduce((sum, name) => sum + statSync(installed(name)).size, 0);
+    expect(bytes).toBeLessThan(1024 * 1024);
+  });
+
+  it('depends on nothing, and no file of it knows where it was built', () => {
+    const { dependencies = {}, sideEffects } = JSON.parse(
+      readFileSync(installed('package.json'), 'utf8'),
+    );
+    expect([dependencies, sideEffects]).toEqual([{}, false]);
+    expect(
+      filesOf(join(folder, 'node_modules')).filter((n) => !/^(posenc\/|\.package-lock)/.test(n)),
+    ).toEqual([]);
+    for (const name of filesOf(installed()))
+      expect(readFileSync(installed(name), 'latin1').includes(root), name).toBe(false);
+  });
+
+  it.each(['index.js', 'inline.js', 'module.js', 'index.workerd.js'])(
+    'reaches nothing of Node from %s',
+    (entry) => {
+      const seen = new Set<string>();
+      const visit = (file: string) => {
+        if (seen.has(file)) return;
+        seen.add(file);
+        if (file.endsWith('.wasm')) return;
+        const code = readFileSync(file, 'utf8').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
+        for (const [, name] of code.matchAll(
+          /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)["']([^"'\s]+)["']/g,
+        )) {
+          expect(name, `${file} imports ${name}`).toMatch(/^\.\//);
+          visit(join(dirname(file), name));
+        }
+        expect(code).not.toMatch(/\bnode:|\bnew Function\b|\beval\(/);
+      };
+      visit(installed('dist', entry));
+      if (entry === 'inline.js') expect(seen.size).toBe(1);
+    },
+  );
+
+  it('refers to posenc.wasm once, literally', () => {
+    const reference = /new URL\(["']\.\/posenc\.wasm["'], import\.meta\.url\)/g;
+    expect(readFileSync(installed('dist/index.js'), 'utf8').match(reference)).toHaveLength(1);
+    for (const name of ['posenc.mjs', 'inline.js', 'module.js'])
+      expect(readFileSync(installed('dist', name), 'utf8')).not.toMatch(
+        /new URL\([^)]*import\.meta/,
+      );
+  });
+});
+
+describe('in Node', () => {
+  const { output } = example();
+  it('prints what the README says', () => {
+    expect(run(folder, 'node', ['example.js'])).toBe(output);
+  });
+
+  it('generates no code from strings', () => {
+    const args = ['--disallow-code-generation-from-strings', 'example.js'];
+    expect(run(folder, 'node', args)).toBe(output);
+  });
+
+  it('gives the same numbers from posenc/inline and posenc/module', () => {
+    const inline = example().code.replace("'posenc'", "'posenc/inline'");
+    writeFileSync(join(folder, 'inline.js'), inline);
+    expect(run(folder, 'node', ['inline.js'])).toBe(output);
+    const module = example()
+      .code.replace("'posenc'", "'posenc/module'")
+      .replace('load()', 'load({ module })');
+    const compile = `import { readFileSync } from 'node:fs';
+      const file = readFileSync(new URL(import.meta.resolve('posenc/posenc.wasm')));
+      const module = new WebAssembly.Module(file);\n`;
+    writeFileSync(join(folder, 'module.js'), compile + module);
+    expect(run(folder, 'node', ['module.js'])).toBe(output);
+  });
+
+  it('can be required', () => {
+    const code = `const { load } = require('posenc');
+      load().then((pe) => console.log(pe.encodings.length > 0));`;
+    writeFileSync(join(folder, 'required.cjs'), code);
+    expect(run(folder, 'node', ['--no-warnings', 'required.cjs'])).toBe('true\n');
+  });
+
+  it('has types that compile strictly, without skipping libraries', () => {
+    const code = `import { load, PosencError, type Tensor } from 'posenc';
+      import { load as inline } from 'posenc/inline';
+      import { load as module } from 'posenc/module';
+      const pe = await load();
+      const rope = pe.encoding('rope', { headDim: 8 });
+      export const turned: Tensor = rope.rotate({ data: new Float32Array(8), shape: [1, 8] });
+      export const all = [inline, module, PosencError];\n`;
+    writeFileSync(join(folder, 'typed.ts'), code);
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    const options = [
+      '--strict',
+      '--noEmit',
+      '--target',
+      'es2022',
+      '--lib',
+      'es2022,dom',
+      '--types',
+      '[]',
+    ];
+    for (const mode of [
+      ['--module', 'nodenext'],
+      ['--module', 'esnext', '--moduleResolution', 'bundler'],
+    ])
+      expect(run(folder, 'node', [tsc, ...options.slice(0, -2), ...mode, 'typed.ts'])).toBe('');
+  });
+});
+
+describe('in a page under a strict policy', () => {
+  async function expectNumbers(site: string) {
+    const { text, complaints } = await show(site);
+    expect([complaints, text]).toEqual([[], example().output]);
+  }
+
+  it('built by Vite', async () => {
+    const site = fresh('vite');
+    run(site, 'node', [join(root, 'node_modules/vite/bin/vite.js'), 'build', '--logLevel', 'warn']);
+    const built = filesOf(join(site, 'dist'));
+    expect(built.filter((name) => name.endsWith('.wasm'))).toHaveLength(1);
+    await expectNumbers(join(site, 'dist'));
+  });
+
+  it('built by webpack', async () => {
+    const site = fresh('webpack');
+    const webpack = pathToFileURL(join(root, 'node_modules/webpack/lib/index.js')).href;
+    run(site, 'node', ['build.mjs'], { WEBPACK: webpack });
+    const built = filesOf(join(site, 'bundle'));
+    expect(built.filter((name) => name.endsWith('.wasm'))).toHaveLength(1);
+    await expectNumbers(site);
+  });
+
+  it('served as it is, without a bundler', async () => {
+    const site = fresh('unbundled');
+    const code = example().code.replace("'posenc'", "'./posenc/index.js'");
+    writeFileSync(join(site, 'example.js'), code);
+    cpSync(join(site, 'node_modules/posenc/dist'), join(site, 'posenc'), { recursive: true });
+    await expectNumbers(site);
+  });
+
+  it('from the single file of posenc/inline', async () => {
+    const site = fresh('unbundled');
+    const code = example().code.replace("'posenc'", "'./inline.js'");
+    writeFileSync(join(site, 'example.js'), code);
+    cpSync(join(site, 'node_modules/posenc/dist/inline.js'), join(site, 'inline.js'));
+    await expectNumbers(site);
+  });
+
+  it.each([
+    [
+      'CSP_BLOCKED',
+      "default-src 'none'; script-src 'self'; connect-src 'self'",
+      /'wasm-unsafe-eval'/,
+    ],
+    ['FETCH_BLOCKED', "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'", /connect-src/],
+  ])('says what a policy forbids: %s', async (code, policy, says) => {
+    const site = fresh('unbundled');
+    const lines = example().output.trim().split('\n').length;
+    const report = `import { load } from './posenc/index.js';
+      await load().catch((error) => console.log(error.kind, error.code, error.message));
+      for (let i = 1; i < ${lines}; ++i) console.log('');\n`;
+    writeFileSync(join(site, 'example.js'), report);
+    cpSync(join(site, 'node_modules/posenc/dist'), join(site, 'posenc'), { recursive: true });
+    const { text } = await show(site, policy);
+    expect(text).toContain(`init ${code} load: `);
+    expect(text).toMatch(says);
+  });
+});
