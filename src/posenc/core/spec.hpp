@@ -67,10 +67,10 @@ struct Traits {
         content_free(s.content_free), cumulative(s.cumulative), length_policy(s.length_policy) {}
 };
 
-/// One extent of a table: `times * option / over + plus`, or a free name that the caller's data
-/// decides.
+/// One extent of a table: `times * option / over + plus`, a number (`plus`, with neither name), or
+/// a free name that the caller's data decides.
 struct Dim {
-  std::string_view option{};  ///< an integer option of the same encoding; empty for a free extent
+  std::string_view option{};  ///< an integer option of the same encoding; else empty
   int times = 1;
   int plus = 0;
   int over = 1;
@@ -81,6 +81,7 @@ struct Dim {
     return {.option = option, .times = times, .plus = plus};
   }
   static constexpr Dim half_of(std::string_view option) { return {.option = option, .over = 2}; }
+  static constexpr Dim exactly(int n) { return {.plus = n}; }
   static constexpr Dim any(std::string_view name, int example) {
     return {.free = name, .example = example};
   }

@@ -4,14 +4,25 @@
 #pragma once
 
 #include "posenc/encodings/alibi.hpp"
+#include "posenc/encodings/cope.hpp"
+#include "posenc/encodings/deberta.hpp"
+#include "posenc/encodings/decomposed.hpp"
+#include "posenc/encodings/dynamic_bias.hpp"
+#include "posenc/encodings/fire.hpp"
+#include "posenc/encodings/forgetting.hpp"
+#include "posenc/encodings/kerple.hpp"
 #include "posenc/encodings/learned.hpp"
 #include "posenc/encodings/none.hpp"
 #include "posenc/encodings/rotary/rerope.hpp"
 #include "posenc/encodings/rotary/rope.hpp"
 #include "posenc/encodings/rotary/rope_linear.hpp"
+#include "posenc/encodings/sandwich.hpp"
 #include "posenc/encodings/shaw.hpp"
 #include "posenc/encodings/sinusoidal.hpp"
 #include "posenc/encodings/t5.hpp"
+#include "posenc/encodings/transformer_xl.hpp"
+#include "posenc/encodings/window/swin.hpp"
+#include "posenc/encodings/window/swin_v2.hpp"
 
 namespace posenc {
 
@@ -27,7 +38,18 @@ using Encodings = TypeList<  //
     Rerope,                  //
     Alibi,                   //
     T5,                      //
-    Shaw>;
+    Shaw,                    //
+    TransformerXl,           //
+    Kerple,                  //
+    Sandwich,                //
+    Fire,                    //
+    Cope,                    //
+    Deberta,                 //
+    Swin,                    //
+    SwinV2,                  //
+    Decomposed,              //
+    Forgetting,              //
+    DynamicBias>;
 
 /// Calls `f.template operator()<E>()` for each type; stops at the first call that returns true.
 template <class F, class... E>
