@@ -2,10 +2,11 @@
 // The suites. What tests import as 'posenc' is dist/, the files that are published: the entry for Node
 // in Node, the one for browsers in Chromium.
 
+import { fileURLToPath } from 'node:url';
 import { playwright } from '@vitest/browser-playwright';
 import { defineConfig } from 'vitest/config';
 
-const dist = (file: string) => new URL(`dist/${file}`, import.meta.url).pathname;
+const dist = (file: string) => fileURLToPath(new URL(`dist/${file}`, import.meta.url));
 const posenc = (entry: string) => ({
   alias: [
     { find: /^posenc$/, replacement: dist(entry) },

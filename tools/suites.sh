@@ -18,3 +18,12 @@ suite() {
     "$name" "$format" "$result" "${log#"$POSENC_ROOT"/}" "$try_status" "$(seconds_since "$began")" \
     >"build/results/$(printf '%02d' $suite_count).suite.json"
 }
+
+# A suite that hangs fails as itself, not as the whole run. Not every system has the command.
+limited() {
+  if command -v timeout >/dev/null; then
+    timeout --kill-after=10 900 "$@"
+  else
+    "$@"
+  fi
+}

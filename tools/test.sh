@@ -30,18 +30,18 @@ suite 'build sanitize' exit - configure_and_build sanitize
 
 suite 'format' exit - formatting_current
 suite 'native' gtest build/results/native.json \
-  build/native/posenc_tests "${gtest_options[@]}" --gtest_output=json:build/results/native.json
+  limited build/native/posenc_tests "${gtest_options[@]}" --gtest_output=json:build/results/native.json
 suite 'sanitize' gtest build/results/sanitize.json \
-  build/sanitize/posenc_tests "${gtest_options[@]}" --gtest_output=json:build/results/sanitize.json
+  limited build/sanitize/posenc_tests "${gtest_options[@]}" --gtest_output=json:build/results/sanitize.json
 suite 'wasm' gtest build/results/wasm.json \
-  node build/wasm/posenc_wasm_tests.js "${gtest_options[@]}" --gtest_output=json:build/results/wasm.json
+  limited node build/wasm/posenc_wasm_tests.js "${gtest_options[@]}" --gtest_output=json:build/results/wasm.json
 suite 'find_package consumer' plain build/results/consumer.json consumer build/results/consumer.json
 
-suite 'structure' vitest build/results/structure.json npm run --silent test:structure
-suite 'JavaScript in Node' vitest build/results/js.json npm run --silent test:js
-suite 'package as packed' vitest build/results/package.json npm run --silent test:package
-suite 'package metadata' exit - npm run --silent check:package
+suite 'structure' vitest build/results/structure.json limited npm run --silent test:structure
+suite 'JavaScript in Node' vitest build/results/js.json limited npm run --silent test:js
+suite 'package as packed' vitest build/results/package.json limited npm run --silent test:package
+suite 'package metadata' exit - limited npm run --silent check:package
 suite 'package size' exit - node tools/sizes.mjs
-suite 'Chromium' vitest build/results/browser.json npm run --silent test:browser
+suite 'Chromium' vitest build/results/browser.json limited npm run --silent test:browser
 
 node tools/summary.mjs build/results

@@ -182,7 +182,13 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
     const n = shape[shape.length - 2];
     if (given !== undefined) {
       const batch = shape.length > 2 ? shape[0] : 1;
-      return capturePositions(where, 'positions', given, { ...rulesOf(info), rows: n, batch });
+      const integer = info.positions !== 'real';
+      return capturePositions(where, 'positions', given, {
+        axes: info.axes,
+        integer,
+        rows: n,
+        batch,
+      });
     }
     if (info.axes === 1) return countUp(n);
     throw fault('MISSING_OPTION', {

@@ -1,25 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist/: the compiled TypeScript, the module with its glue, and the entry that is one file.
+// dist/: the compiled TypeScript, the module with its glue, and the entry that is one file. Made in
+// build/dist, so that a build that fails leaves the last good one in place.
 
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
 const root = new URL('../../', import.meta.url);
-const file = (name) => new URL(name, root).pathname;
+const file = (name) => fileURLToPath(new URL(name, root));
 
-rmSync(file('dist'), { recursive: true, force: true });
-mkdirSync(file('dist'));
+rmSync(file('build/dist'), { recursive: true, force: true });
+mkdirSync(file('build/dist'), { recursive: true });
 execFileSync(
   process.execPath,
-  [file('node_modules/typescript/bin/tsc'), '-p', file('tsconfig.build.json')],
+  [
+    file('node_modules/typescript/bin/tsc'),
+    '-p',
+    file('tsconfig.build.json'),
+    '--outDir',
+    file('build/dist'),
+  ],
   { stdio: 'inherit' },
 );
 
 const wasm = readFileSync(file('build/wasm/posenc.wasm'));
-writeFileSync(file('dist/posenc.wasm'), wasm);
-copyFileSync(file('bindings/js/posenc.d.mts'), file('dist/posenc.d.mts'));
-copyFileSync(file('bindings/js/posenc.d.wasm.ts'), file('dist/posenc.wasm.d.ts'));
+writeFileSync(file('build/dist/posenc.wasm'), wasm);
+copyFileSync(file('bindings/js/posenc.d.mts'), file('build/dist/posenc.d.mts'));
+copyFileSync(file('bindings/js/posenc.d.wasm.ts'), file('build/dist/posenc.wasm.d.ts'));
 
 // The glue's own reference to the file is never used, since load.ts brings the module, but it makes
 // bundlers emit the file for the entries that need none, and fails where import.meta.url is no URL.
@@ -30,23 +38,26 @@ if (found !== 1)
   throw new Error(
     `the glue refers to posenc.wasm ${found} times, expected once: adapt ${import.meta.url}`,
   );
-writeFileSync(file('dist/posenc.mjs'), glue.replace(reference, '"posenc.wasm"'));
+writeFileSync(file('build/dist/posenc.mjs'), glue.replace(reference, '"posenc.wasm"'));
 
 writeFileSync(
-  file('dist/inline-bytes.js'),
+  file('build/dist/inline-bytes.js'),
   `export const base64 = '${wasm.toString('base64')}';\n`,
 );
 await build({
   configFile: false,
   logLevel: 'warn',
-  root: file('dist'),
+  root: file('build/dist'),
   build: {
-    outDir: file('dist/inline'),
+    outDir: file('build/dist/inline'),
     minify: false,
     target: 'es2022',
-    lib: { entry: file('dist/inline.js'), formats: ['es'], fileName: () => 'inline.js' },
+    lib: { entry: file('build/dist/inline.js'), formats: ['es'], fileName: () => 'inline.js' },
   },
 });
-renameSync(file('dist/inline/inline.js'), file('dist/inline.js'));
+renameSync(file('build/dist/inline/inline.js'), file('build/dist/inline.js'));
 for (const leftover of ['inline', 'inline-bytes.js', 'inline.d.ts'])
-  rmSync(file(`dist/${leftover}`), { recursive: true });
+  rmSync(file(`build/dist/${leftover}`), { recursive: true });
+
+rmSync(file('dist'), { recursive: true, force: true });
+renameSync(file('build/dist'), file('dist'));

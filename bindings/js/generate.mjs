@@ -4,10 +4,11 @@
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 
 const root = new URL('../../', import.meta.url);
 const path = (name) => new URL(name, root);
-const tool = process.env.POSENC_MANIFEST ?? path('build/native/posenc_manifest').pathname;
+const tool = process.env.POSENC_MANIFEST ?? fileURLToPath(path('build/native/posenc_manifest'));
 const text = process.argv[2]
   ? readFileSync(process.argv[2], 'utf8')
   : execFileSync(tool, { encoding: 'utf8' });

@@ -8,7 +8,7 @@ import { shapeText, text } from './errors.js';
 import { isArray, isOutOfBounds, isView, typedArrayLength, typedArrayName } from './intrinsics.js';
 import { holdingOf } from './owned.js';
 import { capture } from './tensor.js';
-import { shape as checkShape, sizeOf } from './validate.js';
+import { shape as checkShape, detached, roomFor, sizeOf } from './validate.js';
 
 export interface Mask {
   readonly isFloat: boolean;
@@ -32,15 +32,9 @@ export function captureMask(engine: Engine, given: unknown, shapes: Shapes): Mas
   const name = isView(data) ? typedArrayName(data) : undefined;
   if (name === 'Float32Array') return floats(engine, { data, shape: extents }, shapes);
   if (name !== 'Uint8Array') throw mismatch('BAD_MASK', 'mask.data', expected, data);
-  if (isOutOfBounds(data))
-    throw mismatch(
-      'DETACHED',
-      'mask.data',
-      'a view of memory that is still there',
-      text('a view of a detached or shrunk buffer'),
-    );
+  if (isOutOfBounds(data)) throw detached('attention', 'mask.data');
   const snapshot = checkShape('attention', 'mask.shape', extents);
-  const bytes = new Uint8Array(data as Uint8Array);
+  const bytes = roomFor('attention', 'mask', () => new Uint8Array(data as Uint8Array));
   checkSize(snapshot, typedArrayLength(bytes));
   const strides = broadcast(snapshot, shapes);
   return { isFloat: false, strides, place: (arena) => arena.copyOf(bytes), check: () => {} };

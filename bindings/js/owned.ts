@@ -17,7 +17,10 @@ interface Holding {
 const holdings = new WeakMap<object, Holding | 'disposed'>();
 
 /** A safety net for what nobody disposed; when it acts is up to the engine, so never rely on it. */
-const forgotten = new FinalizationRegistry<() => void>((free) => free());
+const forgotten =
+  typeof FinalizationRegistry === 'function'
+    ? new FinalizationRegistry<() => void>((free) => free())
+    : undefined; // some hosts let no one see when garbage is collected
 
 /** Calls `free` once: on dispose, or some time after `owner` is forgotten. */
 export function giveBack(owner: object, free: () => void): () => void {
@@ -27,10 +30,10 @@ export function giveBack(owner: object, free: () => void): () => void {
   const once = () => {
     if (freed) return;
     freed = true;
-    forgotten.unregister(token);
+    forgotten?.unregister(token);
     free();
   };
-  forgotten.register(owner, once, token);
+  forgotten?.register(owner, once, token);
   return once;
 }
 
@@ -114,7 +117,6 @@ export function createOwned(engine: Engine, shapeGiven: unknown, data: unknown):
 }
 
 function numbers(where: string, data: unknown): ArrayLike<number> {
-  if (data instanceof Float32Array) return new Float32Array(data);
   if (!isView(data) && !isArray(data)) throw wrongType(where, 'data', 'an array of numbers', data);
   return copyNumbers(where, 'data', data, 'an array of numbers');
 }

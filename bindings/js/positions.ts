@@ -3,7 +3,7 @@
 
 import { fault, shapeText, text } from './errors.js';
 import { isArray, isOutOfBounds, isView, typedArrayLength, typedArrayName } from './intrinsics.js';
-import { shape as checkShape, doubles, wrongType } from './validate.js';
+import { shape as checkShape, detached, doubles, wrongType } from './validate.js';
 
 /** Beyond this a double no longer holds every whole number. */
 export const positionLimit = 2 ** 53;
@@ -158,13 +158,7 @@ function fromView(where: string, field: string, view: object, rules: PositionRul
   const name = typedArrayName(view);
   if (name !== 'Int32Array' && name !== 'Float64Array' && name !== 'BigInt64Array')
     throw wrongType(where, field, accepted, view);
-  if (isOutOfBounds(view))
-    throw fault('DETACHED', {
-      where,
-      field,
-      expected: 'a view of memory that is still there',
-      received: text('a view of a detached or shrunk buffer'),
-    });
+  if (isOutOfBounds(view)) throw detached(where, field);
   const values = doubles(where, field, typedArrayLength(view));
   const source = view as Float64Array;
   for (let i = 0; i < values.length; ++i)

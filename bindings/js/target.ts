@@ -4,6 +4,7 @@
 import type { Engine } from './engine.js';
 import { fault, shapeText, text } from './errors.js';
 import {
+  isArray,
   isOutOfBounds,
   isView,
   typedArrayLength,
@@ -13,7 +14,7 @@ import {
 import { holdingOf } from './owned.js';
 import { type Extent, extentOf, overlaps, type Source } from './tensor.js';
 import type { Tensor } from './types.js';
-import { shape as checkShape, sameShape, sizeOf } from './validate.js';
+import { roomFor, sameShape, sizeOf } from './validate.js';
 
 export interface Target {
   readonly shape: readonly number[];
@@ -26,7 +27,7 @@ export interface Target {
 
 export function freshTarget(where: string, shape: readonly number[]): Target {
   const size = sizeOf(shape);
-  const data = freshFloats(where, size);
+  const data = roomFor(where, 'the result', () => new Float32Array(size));
   return {
     shape,
     size,
@@ -35,19 +36,6 @@ export function freshTarget(where: string, shape: readonly number[]): Target {
       return { data, shape };
     },
   };
-}
-
-function freshFloats(where: string, size: number): Float32Array {
-  try {
-    return new Float32Array(size);
-  } catch {
-    throw fault('OUT_OF_MEMORY', {
-      where,
-      field: 'memory',
-      expected: 'free for the result',
-      received: text(`none for ${size * 4} bytes`),
-    });
-  }
 }
 
 export interface OutRules {
@@ -85,8 +73,9 @@ function given(
   const { data, shape } = out as { data?: unknown; shape?: unknown };
   if (!isView(data) || typedArrayName(data) !== 'Float32Array' || isOutOfBounds(data))
     return undefined;
+  if (!isArray(shape)) return undefined;
   const view = data as Float32Array;
-  const extents = checkShape(where, 'out.shape', shape);
+  const extents = shape.map((extent) => (typeof extent === 'number' ? extent : Number.NaN));
   const size = sizeOf(extents);
   if (typedArrayLength(view) !== size) return undefined;
   const extent = extentOf(engine, view);

@@ -5,7 +5,7 @@
  */
 
 import { fault, nearest, quote, shapeText, text } from './errors.js';
-import { isArray, isView, typedArrayLength, typedArrayName } from './intrinsics.js';
+import { isArray, isOutOfBounds, isView, typedArrayLength, typedArrayName } from './intrinsics.js';
 
 /** Elements of one tensor: what a signed 32-bit index can count. */
 export const maxElements = 2 ** 31 - 1;
@@ -19,12 +19,16 @@ export interface Range {
 }
 
 export function finite(where: string, field: string, value: unknown, range: Range = {}): number {
-  const expected = rangeText('a finite number', range);
-  if (typeof value !== 'number') throw wrongType(where, field, expected, value);
-  if (!Number.isFinite(value))
-    throw fault('NOT_FINITE', { where, field, expected, received: value });
-  if (!within(value, range))
-    throw fault('OUT_OF_RANGE', { where, field, expected, received: value });
+  // The words are only put together when they are needed: most values are right.
+  const about = () => ({
+    where,
+    field,
+    expected: rangeText('a finite number', range),
+    received: value,
+  });
+  if (typeof value !== 'number') throw wrongType(where, field, about().expected, value);
+  if (!Number.isFinite(value)) throw fault('NOT_FINITE', about());
+  if (!within(value, range)) throw fault('OUT_OF_RANGE', about());
   return value + 0; // -0 becomes 0
 }
 
@@ -35,16 +39,18 @@ export function integer(
   range: Range & { multipleOf?: number; advice?: string } = {},
 ): number {
   const { multipleOf = 1, advice } = range;
-  const noun = multipleOf === 1 ? 'an integer' : multipleOf === 2 ? 'an even integer' : undefined;
-  const expected = rangeText(noun ?? `a multiple of ${multipleOf}`, range);
-  if (typeof value !== 'number') throw wrongType(where, field, expected, value);
-  const at = { where, field, expected, received: value };
-  if (!Number.isFinite(value)) throw fault('NOT_FINITE', at);
-  if (!Number.isInteger(value)) throw fault('NOT_INTEGER', at);
-  if (!within(value, range)) throw fault('OUT_OF_RANGE', at);
+  const about = () => {
+    const noun = multipleOf === 1 ? 'an integer' : multipleOf === 2 ? 'an even integer' : undefined;
+    const expected = rangeText(noun ?? `a multiple of ${multipleOf}`, range);
+    return { where, field, expected, received: value };
+  };
+  if (typeof value !== 'number') throw wrongType(where, field, about().expected, value);
+  if (!Number.isFinite(value)) throw fault('NOT_FINITE', about());
+  if (!Number.isInteger(value)) throw fault('NOT_INTEGER', about());
+  if (!within(value, range)) throw fault('OUT_OF_RANGE', about());
   if (value % multipleOf !== 0)
     throw fault(multipleOf === 2 ? 'NOT_EVEN' : 'OUT_OF_RANGE', {
-      ...at,
+      ...about(),
       ...(advice === undefined ? {} : { advice }),
     });
   return value + 0;
@@ -65,11 +71,10 @@ export function choice<T extends string>(
   value: unknown,
   choices: readonly T[],
 ): T {
+  if (choices.includes(value as T)) return value as T;
   const expected = `one of ${choices.map((c) => `'${c}'`).join(', ')}`;
   if (typeof value !== 'string') throw wrongType(where, field, expected, value);
-  if (!choices.includes(value as T))
-    throw fault('OUT_OF_RANGE', { where, field, expected, received: value });
-  return value as T;
+  throw fault('OUT_OF_RANGE', { where, field, expected, received: value });
 }
 
 /** A list of finite numbers, as a copy: a plain array or a typed array of numbers. */
@@ -111,8 +116,10 @@ export function copyNumbers(
   value: unknown,
   expected: string,
 ): Float64Array {
-  if (isView(value) && numberArrays.includes(typedArrayName(value) ?? ''))
-    return new Float64Array(value as Float64Array);
+  if (isView(value) && numberArrays.includes(typedArrayName(value) ?? '')) {
+    if (isOutOfBounds(value)) throw detached(where, field);
+    return roomFor(where, field, () => new Float64Array(value as Float64Array));
+  }
   if (!isArray(value)) throw wrongType(where, field, expected, value);
   const length = value.length;
   const copy = doubles(where, field, length);
@@ -124,6 +131,15 @@ export function copyNumbers(
   return copy;
 }
 
+export function detached(where: string, field: string) {
+  return fault('DETACHED', {
+    where,
+    field,
+    expected: 'a view of memory that is still there',
+    received: text('a view of a detached or shrunk buffer'),
+  });
+}
+
 /** Fresh numbers; a length that JavaScript cannot hold is an error of ours and not a RangeError. */
 export function doubles(where: string, field: string, length: number): Float64Array {
   if (!(length <= maxElements))
@@ -133,14 +149,20 @@ export function doubles(where: string, field: string, length: number): Float64Ar
       expected: `at most ${maxElements} numbers`,
       received: length,
     });
+  return roomFor(where, field, () => new Float64Array(length));
+}
+
+/** What `make` allocates outside the module's memory. */
+export function roomFor<T>(where: string, field: string, make: () => T): T {
   try {
-    return new Float64Array(length);
-  } catch {
+    return make();
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
     throw fault('OUT_OF_MEMORY', {
       where,
       field,
-      expected: 'small enough to be copied',
-      received: text(`${length} numbers`),
+      expected: 'small enough for the memory that is free',
+      advice: 'Split the work.',
     });
   }
 }

@@ -125,6 +125,21 @@ check('shapes and buffers', [
     { code: 'DETACHED', field: 'x', says: ['transferred'] },
   ],
   [
+    '34 a transferred buffer for an owned tensor',
+    () => pe.tensor([4], detached(new Float32Array(4))),
+    { code: 'DETACHED', field: 'data' },
+  ],
+  [
+    '34 a transferred buffer of slopes',
+    () => pe.encoding('alibi', { heads: 4, slopes: detached(new Float64Array(4)) }),
+    { code: 'DETACHED', field: 'slopes' },
+  ],
+  [
+    '34 a transferred mask',
+    attend({ mask: { data: detached(new Uint8Array(3)), shape: [3] } }),
+    { code: 'DETACHED', field: 'mask' },
+  ],
+  [
     '35 a buffer that a getter transfers',
     rotate({
       data: new Float32Array(4),

@@ -67,11 +67,21 @@ describe('load', () => {
     expectGoldenAnswer(await load({ url: url.href, fresh: true }));
   });
 
+  it('forgets a failure, so that trying again can succeed', async () => {
+    await expect(loadModule()).rejects.toMatchObject({ code: 'MISSING_OPTION' });
+    const module = await WebAssembly.compile(wasm);
+    const first = await loadModule({ module });
+    expect(await loadModule()).toBe(first);
+    first.dispose();
+    expectGoldenAnswer(await loadModule({ module }));
+  });
+
   it('has an entry with everything inside, and one that is given a module', async () => {
     const inline = await loadInline();
     expect(inline.info.loading).toBe('inline');
     expectGoldenAnswer(inline);
-    const module = await loadModule({ module: await WebAssembly.compile(wasm) });
+    const compiled = await WebAssembly.compile(wasm);
+    const module = await loadModule({ module: compiled, fresh: true });
     expect(module.info.loading).toBe('module');
     expectGoldenAnswer(module);
     await expect(loadModule({ fresh: true })).rejects.toMatchObject({ code: 'MISSING_OPTION' });
@@ -153,6 +163,44 @@ describe('a module that is not ours', () => {
     await expect(load({ url: 'http://localhost:1/x.wasm', fresh: true })).rejects.toMatchObject({
       code: 'FETCH_FAILED',
     });
+  });
+});
+
+describe('a host that lacks something', () => {
+  /** Changes a property of the host while `call` runs. */
+  async function without<T>(object: object, name: string, value: unknown, call: () => Promise<T>) {
+    const before = Object.getOwnPropertyDescriptor(object, name) as PropertyDescriptor;
+    Object.defineProperty(object, name, { ...before, value });
+    try {
+      return await call();
+    } finally {
+      Object.defineProperty(object, name, before);
+    }
+  }
+  const refusing = (reason: string) => () => Promise.reject(new WebAssembly.CompileError(reason));
+  const start = () => load({ bytes: wasm, fresh: true }).then(String, (error: unknown) => error);
+
+  it.each([
+    ['NO_WASM', globalThis, 'WebAssembly', undefined, /no WebAssembly: .*Safari/],
+    ['NO_SIMD', WebAssembly, 'validate', () => false, /SIMD.*Chrome 91/],
+    [
+      'COMPILE_FORBIDDEN',
+      WebAssembly,
+      'compile',
+      refusing('Wasm code generation disallowed by embedder'),
+      /posenc\/module/,
+    ],
+    [
+      'CSP_BLOCKED',
+      WebAssembly,
+      'compile',
+      refusing('blocked by CSP'),
+      /'wasm-unsafe-eval' to script-src/,
+    ],
+  ])('says so: %s', async (code, object, name, value, says) => {
+    const error = await without(object, name, value, start);
+    expect(error).toMatchObject({ code, kind: 'init', message: expect.stringMatching(says) });
+    expectGoldenAnswer(await load({ bytes: wasm, fresh: true }));
   });
 });
 

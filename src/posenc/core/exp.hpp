@@ -27,8 +27,9 @@ inline xsimd::batch<float, Arch> exp_nonpositive(xsimd::batch<float, Arch> x) {
   p = multiply_add<Arch>(p, r, V(1.66665763e-1f));
   p = multiply_add<Arch>(p, r, V(0.5f));
   p = multiply_add<Arch>(p, r * r, r) + V(1.0f);
-  const auto exponent = (xsimd::bitwise_cast<std::int32_t>(shifted) << 23) +
-                        xsimd::batch<std::int32_t, Arch>(127 << 23);
+  // Unsigned, since below the cutoff the exponent wraps; those lanes are not selected.
+  const auto exponent = (xsimd::bitwise_cast<std::uint32_t>(shifted) << 23) +
+                        xsimd::batch<std::uint32_t, Arch>(std::uint32_t{127} << 23);
   return xsimd::select(x < V(-87.33f), V(0.0f), p * xsimd::bitwise_cast<float>(exponent));
 }
 

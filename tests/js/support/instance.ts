@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The shared instance, and the answer it must always give. */
 
-import { type EncodingId, load, type Posenc } from 'posenc';
+import {
+  type EmbedMethods,
+  type Encoding,
+  type EncodingId,
+  load,
+  type Posenc,
+  type RotateMethods,
+  type ScoreMethods,
+} from 'posenc';
 import { expect } from 'vitest';
 
 export const pe = await load();
@@ -13,8 +21,6 @@ export function anyEncoding(from: Posenc, id: string, options: object = {}) {
   const create = from.encoding as unknown as (id: EncodingId, options: object) => AnyEncoding;
   return create.call(from, id as EncodingId, options);
 }
-
-import type { EmbedMethods, Encoding, RotateMethods, ScoreMethods } from 'posenc';
 
 export type AnyEncoding = Encoding & EmbedMethods & RotateMethods & ScoreMethods;
 

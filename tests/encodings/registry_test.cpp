@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What every registered encoding must hold to, whichever it is. The laws inside attention are in
+/// registry_attention_test.cpp.
+#include "posenc/encodings/registry.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "encodings/examples.hpp"
+#include "encodings/rotated.hpp"
+#include "posenc/core/apply.hpp"
+#include "posenc/encodings/make_encoding.hpp"
+
+namespace posenc {
+namespace {
+
+using reference::Array;
+using reference::example_of;
+using reference::for_each_encoding;
+using reference::made;
+using reference::places;
+using reference::succeeds;
+
+bool is_kebab(std::string_view id) {
+  if (id.empty() || id.front() == '-' || id.back() == '-') return false;
+  for (char c : id)
+    if ((c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-') return false;
+  return id.find("--") == std::string_view::npos;
+}
+bool is_camel(std::string_view name) {
+  if (name.empty() || name.front() < 'a' || name.front() > 'z') return false;
+  for (char c : name)
+    if ((c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')) return false;
+  return true;
+}
+
+TEST(Registry, GivesEveryEncodingAnIdOfItsOwn) {
+  std::set<std::string_view> ids;
+  for_each_encoding([&]<class E>() {
+    EXPECT_TRUE(is_kebab(E::spec.id));
+    EXPECT_TRUE(ids.insert(E::spec.id).second);
+  });
+  EXPECT_GE(ids.size(), 8u);
+}
+
+TEST(Registry, SaysOfEveryEncodingWhatItIsAndWhoWroteIt) {
+  for_each_encoding([]<class E>() {
+    constexpr const Spec& s = E::spec;
+    EXPECT_FALSE(s.title.empty());
+    EXPECT_FALSE(s.formula.empty());
+    ASSERT_FALSE(s.summary.empty());
+    EXPECT_TRUE(s.summary.ends_with('.'));
+    EXPECT_NE(s.paper.find_first_of("0123456789"), std::string_view::npos)
+        << "no year in " << s.paper;
+    EXPECT_TRUE(s.url.starts_with("https://"));
+    EXPECT_GE(s.axes, 1);
+  });
+}
+
+TEST(Registry, DescribesEveryOption) {
+  for_each_encoding([]<class E>() {
+    std::set<std::string_view> names;
+    for (const Field& f : E::fields) {
+      EXPECT_TRUE(is_camel(f.name)) << f.name;
+      EXPECT_TRUE(names.insert(f.name).second) << f.name;
+      ASSERT_FALSE(f.doc.empty()) << f.name;
+      EXPECT_TRUE(f.doc.ends_with('.')) << f.name;
+      EXPECT_EQ(f.kind == OptionKind::choice, !f.choices.empty()) << f.name;
+    }
+    for (const Field& f : E::fields) {
+      if (!f.default_from.empty()) {
+        EXPECT_TRUE(names.contains(f.default_from)) << f.name;
+      }
+      for (const Dim& d : f.shape)
+        EXPECT_TRUE(d.option.empty() || names.contains(d.option)) << f.name;
+    }
+  });
+}
+
+TEST(Registry, KeepsDefaultsAndExamplesWithinTheirLimits) {
+  for_each_encoding([]<class E>() {
+    const typename E::Options defaults{};
+    for (const Field& f : E::fields) {
+      const double value = f.is_required ? f.example_value : f.read(&defaults);
+      if (f.kind == OptionKind::table || std::isnan(value)) continue;
+      EXPECT_GE(value, f.min) << f.name;
+      EXPECT_LE(value, f.max) << f.name;
+      if (f.above_min) {
+        EXPECT_GT(value, f.min) << f.name;
+      }
+      if (f.kind == OptionKind::integer) {
+        EXPECT_EQ(std::fmod(value, f.multiple), 0) << f.name;
+      }
+      if (f.kind == OptionKind::choice) {
+        EXPECT_LT(value, static_cast<double>(f.choices.size())) << f.name;
+      }
+      if (f.is_logarithmic) {
+        EXPECT_GT(f.min, 0) << f.name;
+      }
+    }
+  });
+}
+
+TEST(Registry, MakesEveryEncodingFromItsExamples) {
+  for_each_encoding([]<class E>() {
+    const MemoryUse before = memory_use();
+    {
+      const auto by_name = make_encoding(E::spec.id, example_of<E>().bag());
+      ASSERT_TRUE(succeeds(by_name));
+      EXPECT_EQ(by_name->traits().id, E::spec.id);
+      EXPECT_EQ(by_name->traits().sites, E::spec.sites);
+    }
+    EXPECT_EQ(memory_use(), before);
+  });
+}
+
+TEST(Registry, TakesEveryNameOfEveryChoice) {
+  for_each_encoding([]<class E>() {
+    for (const Field& f : E::fields)
+      for (std::size_t i = 0; i < f.choices.size(); ++i)
+        EXPECT_TRUE(succeeds(
+            reference::decoded<E>(example_of<E>({{std::string(f.name), static_cast<double>(i)}}))))
+            << f.name << ' ' << f.choices[i];
+  });
+}
+
+TEST(Registry, RefusesNaNWhereverANumberIsAskedFor) {
+  for_each_encoding([]<class E>() {
+    for (const Field& f : E::fields)
+      if (f.kind == OptionKind::integer || f.kind == OptionKind::number) {
+        EXPECT_TRUE(reference::fails_with(reference::decoded<E>(example_of<E>().number(
+                                              f.name, std::numeric_limits<double>::quiet_NaN())),
+                                          Errc::not_finite, f.name));
+      }
+  });
+}
+
+TEST(Registry, RefusesPositionsThatAreNotFinite) {
+  for_each_encoding([]<class E>() {
+    if (E::spec.sites == Sites{}) return;
+    const Encoding e = made<E>(example_of<E>());
+    const Array<double> p(E::spec.axes, std::numeric_limits<double>::quiet_NaN());
+    EXPECT_TRUE(reference::fails_with(e.accepts(Positions::of(p.data(), 1, E::spec.axes)),
+                                      Errc::not_finite, "positions"));
+  });
+}
+
+TEST(Registry, KeepsTheNormOfWhatItRotatesUpToTheAttentionFactor) {
+  constexpr double rounding = 1e-6;
+  for_each_encoding([]<class E>() {
+    if (!E::spec.sites.rotate) return;
+    const Encoding e = made<E>(example_of<E>());
+    if (e.copies() > 1 || e.table_heads() > 1 || E::spec.axes > 1) return;
+    const Index width = e.head_dim();
+    reference::Random random(1);
+    for (double p : {0.0, 1.0, 777.0, 65536.0}) {
+      const Array<float> x = random.floats(width), y = reference::rotated(e, x, {p});
+      Array<double> frequencies(e.rotation().pairs);
+      const double factor = e.plan(1, frequencies.data()).attention_factor;
+      const double before = std::sqrt(reference::inner(x, x)),
+                   after = std::sqrt(reference::inner(y, y));
+      if (2 * e.rotation().pairs == width) {
+        EXPECT_NEAR(after, factor * before, rounding * before) << p;
+      }
+    }
+  });
+}
+
+TEST(Registry, WritesOneFrequencyPerPairIntoItsPlan) {
+  for_each_encoding([]<class E>() {
+    if (!E::spec.sites.rotate) return;
+    const Encoding e = made<E>(example_of<E>());
+    Array<double> frequencies(e.rotation().pairs, -1);
+    const Plan plan = e.plan(100, frequencies.data());
+    EXPECT_EQ(plan.inverse_frequencies.data(), frequencies.data());
+    EXPECT_EQ(static_cast<Index>(plan.inverse_frequencies.size()), e.rotation().pairs);
+    for (double w : frequencies) EXPECT_TRUE(std::isfinite(w) && w >= 0);
+    EXPECT_EQ(plan.length_policy, E::spec.length_policy);
+  });
+}
+
+/// Runs `call` with ever more allocations allowed, until it succeeds; every failure must be typed,
+/// leak nothing and leave `target` as it was.
+template <class F>
+void fail_everywhere(Array<float>& target, F&& call) {
+  const Array<float> untouched = target;
+  const MemoryUse before = memory_use();
+  for (long n = 0; n < 1000; ++n) {
+    const reference::AllocationsFailAfter limit(n);
+    const auto outcome = call();
+    if (outcome) return;
+    EXPECT_EQ(outcome.error().code, Errc::out_of_memory);
+    ASSERT_EQ(memory_use(), before) << n;
+    ASSERT_TRUE(target.same_bits(untouched)) << n;
+  }
+  FAIL() << "never succeeds";
+}
+
+TEST(Registry, SurvivesAFailureOfEveryAllocationWhileMaking) {
+  Array<float> none;
+  for_each_encoding([&]<class E>() {
+    const reference::Options options = example_of<E>();
+    fail_everywhere(none, [&] { return make_encoding(E::spec.id, options.bag()); });
+  });
+}
+
+TEST(Registry, SurvivesAFailureOfEveryAllocationAtItsSites) {
+  for_each_encoding([]<class E>() {
+    const Encoding e = made<E>(example_of<E>());
+    if (E::spec.axes > 1) return;
+    const Array<double> p = places(E::spec.positions, 5, 3);
+    const Positions at = reference::positions(p);
+    if (E::spec.sites.embed) {
+      Array<float> x(5 * e.embed_width(), 1.0f);
+      fail_everywhere(x, [&] {
+        return embed(e, {.x = x.data(),
+                         .from = x.data(),
+                         .rows = 5,
+                         .width = e.embed_width(),
+                         .positions = p.data()});
+      });
+    }
+    if (E::spec.sites.rotate) {
+      Array<float> x(5 * e.head_dim(), 1.0f);
+      fail_everywhere(x, [&] {
+        return rotate(e, {.x = x.data(),
+                          .from = x.data(),
+                          .rows = 5,
+                          .width = e.head_dim(),
+                          .positions = p.data()});
+      });
+    }
+    if (E::spec.sites.score && E::spec.content_free) {
+      Array<float> x(std::max<Index>(1, e.heads()) * 25, 1.0f);
+      fail_everywhere(x, [&] { return bias(e, at, at, x.data()); });
+    }
+  });
+}
+
+}  // namespace
+}  // namespace posenc
