@@ -44,7 +44,7 @@ class Decomposed : public EncodingDefaults {
   static constexpr std::array fields{
       F::integer<&Options::head_dim>("headDim", "Width of one head.", 1, 4096).required(64),
       F::list<&Options::size>("size", "Rows and columns of the queries.", 1, 4096, Dim::exactly(2))
-          .required()
+          .required(14)
           .examples(example_size),
       F::list<&Options::key_size>("keySize", "Rows and columns of the keys, where pooled differently.", 1, 4096,
                                   Dim::exactly(2)),

@@ -46,7 +46,7 @@ class DynamicBias : public EncodingDefaults {
       F::integer<&Options::heads>("heads", "Query heads.", 1, 65536).required(8),
       F::boolean<&Options::log_distance>("logDistance", "The network sees the logarithm of the distance."),
       F::choice<&Options::activation>("activation", "Between the layers.", activation_names),
-      F::integer<&Options::reach>("reach", "Distances whose biases are computed once.", 0, 65536).logarithmic(),
+      F::integer<&Options::reach>("reach", "Distances whose biases are computed once.", 0, 65536),
       F::table<&Options::hidden_weight>("hiddenWeight", "Weights of the first layer [width].", Dim::any("width", 32))
           .required()
           .initialised_by(0.5),

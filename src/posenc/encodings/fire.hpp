@@ -42,7 +42,7 @@ class Fire : public EncodingDefaults {
   static constexpr std::array fields{
       F::integer<&Options::heads>("heads", "Query heads.", 1, 65536).required(8),
       F::number<&Options::c>("c", "Factor of distances inside the logarithm.", -1e6, 1e6),
-      F::number<&Options::l>("l", "Up to this position the denominator is the same.", 0, 1e9).logarithmic(),
+      F::number<&Options::l>("l", "Up to this position the denominator is the same.", 0, 1e9),
       F::number<&Options::multiplier>("multiplier", "Multiplies l; learned, 1 at first.", -1e6, 1e6),
       F::number<&Options::epsilon>("epsilon", "Added to the denominator; 0 in the paper.", 0, 1),
       F::table<&Options::hidden_weight>("hiddenWeight", "Weights of the hidden units [width].", Dim::any("width", 32))

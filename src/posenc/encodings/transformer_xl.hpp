@@ -49,7 +49,7 @@ class TransformerXl : public EncodingDefaults {
       F::integer<&Options::head_dim>("headDim", "Width of one head.", 1, 4096).required(64),
       F::integer<&Options::clamp>("clamp", "Farther distances count as this one.", 1, 65536).example(400),
       F::integer<&Options::origin>("origin", "The row of `projected` for distance 0.", 0, 1e6),
-      F::integer<&Options::reach>("reach", "Distances whose vectors are computed once.", 0, 65536).logarithmic(),
+      F::integer<&Options::reach>("reach", "Distances whose vectors are computed once.", 0, 65536),
       F::number<&Options::base>("base", "Base of the wavelengths of R.", 1, 1e9).exclusive_min().logarithmic(),
       F::table<&Options::u>("u", "Added to queries that meet keys [heads, headDim].", Dim::of("heads"),
                             Dim::of("headDim"))

@@ -36,7 +36,7 @@ class Swin : public WindowBias {
   static constexpr std::array fields{
       F::integer<&Options::heads>("heads", "Query heads.", 1, 65536).required(4),
       F::list<&Options::window>("window", "Rows and columns of a window.", 1, 2048, Dim::exactly(2))
-          .required()
+          .required(7)
           .examples(example_window),
       F::table<&Options::table>("table", "The learned biases [(2h-1)(2w-1), heads].", Dim::any("offsets", 169),
                                 Dim::of("heads"))

@@ -42,7 +42,7 @@ class SwinV2 : public WindowBias {
   static constexpr std::array fields{
       F::integer<&Options::heads>("heads", "Query heads.", 1, 65536).required(4),
       F::list<&Options::window>("window", "Rows and columns of a window.", 1, 2048, Dim::exactly(2))
-          .required()
+          .required(8)
           .examples(example_window),
       F::list<&Options::pretrained_window>("pretrainedWindow", "The window of training, where it was another; 0 is none.",
                                            0, 2048, Dim::exactly(2)),
