@@ -110,7 +110,7 @@ TEST(Options, RefuseAnUnknownName) {
                          "Count"));
   const std::string endless(100, 'n');
   EXPECT_TRUE(fails_with(decode([&](OptionBag& b) { b.number(endless, 1); }), Errc::unknown_option,
-                         endless.substr(0, 47)));
+                         endless));
 }
 
 TEST(Options, MissARequiredOneByName) {

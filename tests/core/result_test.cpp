@@ -68,21 +68,5 @@ TEST(Result, HoldsAnErrorInsteadOfAValue) {
   EXPECT_EQ(made.error().received, -1);
 }
 
-TEST(Result, ANameOutlivesTheTextItCameFrom) {
-  Name name;
-  {
-    const std::string text = "maxDistance";
-    name = Name(text);
-  }
-  EXPECT_EQ(std::string_view(name), "maxDistance");
-}
-
-TEST(Result, ALongNameIsCutAndAnEmptyOneIsEmpty) {
-  const std::string text(1000, 'x');
-  EXPECT_EQ(std::string_view(Name(text)), text.substr(0, 47));
-  EXPECT_TRUE(Name("").empty());
-  EXPECT_FALSE(Name("a").empty());
-}
-
 }  // namespace
 }  // namespace posenc

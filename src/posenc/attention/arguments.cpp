@@ -7,7 +7,7 @@ namespace posenc {
 namespace {
 
 Status wrong(Errc code, std::string_view field, std::string_view expected, Index received) {
-  return Error{.code = code, .field = Name(field), .expected = expected,
+  return Error{.code = code, .field = field, .expected = expected,
                .received = static_cast<double>(received)};
 }
 

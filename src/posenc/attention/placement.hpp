@@ -33,8 +33,9 @@ class Placement {
     keys = a_.key_positions.data ? given(a_.key_positions, b, s.keys) : counted(default_keys_, 0, s.keys);
     for (const Encoding* e : a_.encodings) {
       if (!acts(*e)) continue;
-      if (Status checked = named(e->accepts(queries), "queryPositions"); !checked) return checked;
-      if (Status checked = named(e->accepts(keys), "keyPositions"); !checked) return checked;
+      if (Status q = at_fault(e->accepts(queries), "queryPositions", first(a_.query_positions, b, s.queries)); !q)
+        return q;
+      if (Status k = at_fault(e->accepts(keys), "keyPositions", first(a_.key_positions, b, s.keys)); !k) return k;
     }
     return {};
   }
@@ -52,7 +53,7 @@ class Placement {
 
  private:
   Positions given(const PositionRows& rows, Index b, Index count) const {
-    return Positions::of(rows.data + (rows.rows > 1 ? b : 0) * a_.axes * count, count, a_.axes);
+    return Positions::of(rows.data + first(rows, b, count) * a_.axes, count, a_.axes);
   }
   static Positions counted(double* storage, Index first, Index count) {
     for (Index i = 0; i < count; ++i) storage[i] = static_cast<double>(first + i);
@@ -63,10 +64,14 @@ class Placement {
     const Sites& s = e.traits().sites;
     return s.rotate || s.score || s.value;
   }
-  static Status named(const Status& status, Name field) {
+  /// The element of [rows, count] at which the set of batch entry b begins.
+  static Index first(const PositionRows& rows, Index b, Index count) { return rows.rows > 1 ? b * count : 0; }
+  /// Names the tensor at fault, and counts the element over all of it.
+  static Status at_fault(const Status& status, std::string_view field, Index first) {
     if (status) return status;
     Error error = status.error();
     error.field = field;
+    if (error.index >= 0) error.index += static_cast<double>(first);
     return error;
   }
 

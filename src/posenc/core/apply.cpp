@@ -10,7 +10,7 @@ namespace posenc {
 namespace {
 
 Error unsupported(const Encoding& encoding, std::string_view expected) {
-  return {.code = Errc::unsupported, .field = Name(encoding.traits().id), .expected = expected};
+  return {.code = Errc::unsupported, .field = encoding.traits().id, .expected = expected};
 }
 
 Status check_width(Index wanted, Index given) {

@@ -154,7 +154,7 @@ Status decode_options(std::span<const OptionRule> rules, void* options, const Op
   }
   for (const OptionRule& f : rules) {
     const bool given = std::any_of(bag.entries().begin(), bag.entries().end(), [&](const auto& e) {
-      return std::string_view(e.name) == f.name;
+      return e.name == f.name;
     });
     if (f.is_required && !given)
       return fault(Errc::missing_option, f, "given", std::numeric_limits<double>::quiet_NaN());

@@ -251,12 +251,13 @@ struct FieldOf {
   }
 };
 
-/// Values by name, in the order given. Holds no copies and allocates nothing.
+/// Values by name, in the order given. Holds views, copies nothing and allocates nothing: names and
+/// values must live until the encoding was made, and for its error's sake a little longer.
 class OptionBag {
  public:
   static constexpr std::size_t capacity = 32;
   struct Entry {
-    Name name;
+    std::string_view name;
     OptionValue value;
   };
 
@@ -264,7 +265,7 @@ class OptionBag {
   /// False when full: more names than any encoding has.
   bool add(std::string_view name, const OptionValue& value) {
     if (size_ == capacity) return false;
-    entries_[size_++] = {Name(name), value};
+    entries_[size_++] = {name, value};
     return true;
   }
   bool number(std::string_view name, double value) { return add(name, {.number = value}); }

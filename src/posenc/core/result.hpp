@@ -145,27 +145,11 @@ static_assert([] {
 
 constexpr const ErrcInfo& info(Errc code) { return errc_table[static_cast<std::size_t>(code)]; }
 
-/// A short name held in place, so that an error can outlive the input that named it and costs no
-/// allocation. Longer names are cut at 47 bytes: they can only be misspelt ones.
-class Name {
- public:
-  constexpr Name() = default;
-  constexpr Name(std::string_view text) {  // NOLINT(google-explicit-constructor): reads as text
-    for (char c : text.substr(0, capacity)) text_[size_++] = c;
-  }
-  constexpr Name(const char* text) : Name(std::string_view(text)) {}  // NOLINT
-  constexpr operator std::string_view() const { return {text_.data(), size_}; }  // NOLINT
-  constexpr bool empty() const { return size_ == 0; }
-
- private:
-  static constexpr std::size_t capacity = 47;
-  std::array<char, capacity> text_{};
-  std::uint8_t size_ = 0;
-};
-
 struct Error {
   Errc code = Errc::internal;
-  Name field{};                 ///< the option, tensor or argument at fault
+  /// The option, tensor or argument at fault. Static text, except a name that nothing here knows:
+  /// that one is the caller's own text, and lives as long as it.
+  std::string_view field{};
   std::string_view expected{};  ///< a noun phrase: "an integer from 1 to 4096"; static storage
   double received = std::numeric_limits<double>::quiet_NaN();  ///< NaN when it was not a number
   double index = -1;  ///< of the offending element, -1 when there is none

@@ -9,7 +9,7 @@ namespace posenc {
 /// For tests and benches that name the instruction set; everyone else calls make_encoding.
 template <class Arch>
 Result<Encoding> make_encoding_for(std::string_view id, const OptionBag& bag) {
-  Result<Encoding> made = Error{.code = Errc::unknown_encoding, .field = Name(id),
+  Result<Encoding> made = Error{.code = Errc::unknown_encoding, .field = id,
                                 .expected = "the id of an encoding"};
   any_encoding(Encodings{}, [&]<class E>() {
     if (E::spec.id != id) return false;

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+/// One attention problem: asked of the library at any width and tile size, answered by the
+/// reference.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "posenc/attention/attend.hpp"
+#include "reference/attention.hpp"
+#include "reference/errors.hpp"
+
+namespace reference {
+
+using posenc::Encoding;
+using posenc::Status;
+using posenc::TileSizes;
+
+/// Scores of size below 10 are off by a few units of 2^-24 per channel, and weights by as much in
+/// proportion; values are below 6.
+inline constexpr double attention_tolerance = 1e-5;
+
+/// A mask of extents 1 (broadcast) or those of [B, H, T, S].
+struct Mask {
+  std::array<Index, 4> extents{1, 1, 1, 1};
+  Array<std::uint8_t> allowed{};
+  Array<float> bias{};
+
+  Index at(Index b, Index h, Index t, Index j) const {
+    return ((b % extents[0] * extents[1] + h % extents[1]) * extents[2] + t % extents[2]) *
+               extents[3] +
+           j % extents[3];
+  }
+  Index size() const { return extents[0] * extents[1] * extents[2] * extents[3]; }
+  posenc::MaskView view() const {
+    const auto stride = [&](std::size_t axis) {
+      if (extents[axis] == 1) return Index{0};
+      Index elements = 1;
+      for (std::size_t inner = axis + 1; inner < 4; ++inner) elements *= extents[inner];
+      return elements;
+    };
+    return {.allowed = allowed.size() > 0 ? allowed.data() : nullptr,
+            .bias = bias.size() > 0 ? bias.data() : nullptr,
+            .batch = stride(0),
+            .head = stride(1),
+            .row = stride(2),
+            .column = stride(3)};
+  }
+};
+
+struct Question {
+  AttentionShape shape{};
+  Array<float> q{}, k{}, v{};  ///< [B, heads, rows, width]
+  std::vector<const Encoding*> encodings{};
+  Array<double> query_positions{}, key_positions{};  ///< [1 or B, rows]; empty: the default
+  std::optional<double> scale{};
+  bool causal = false;
+  std::optional<Index> query_offset{};
+  Mask mask{};
+  TileSizes tiles{};
+  bool rows_first = false;  ///< hand over the layout [B, rows, heads, width]
+  bool wants_weights = true, wants_log_sum_exp = true;
+
+  /// Random tensors.
+  static Question of(const AttentionShape& s, std::uint64_t seed = 1) {
+    Random random(seed);
+    Question made{.shape = s};
+    made.q = random.floats(s.batch * s.heads * s.queries * s.head_dim);
+    made.k = random.floats(s.batch * s.kv_heads * s.keys * s.head_dim);
+    made.v = random.floats(s.batch * s.kv_heads * s.keys * s.value_dim);
+    return made;
+  }
+  /// Scores of 0 and values 1, 2, 3, … of one channel: a row's output is the mean of what it sees.
+  static Question counting(Index queries, Index keys) {
+    Question made{.shape = {.queries = queries, .keys = keys, .head_dim = 1, .value_dim = 1}};
+    made.q = Array<float>(queries);
+    made.k = Array<float>(keys);
+    made.v = Array<float>(keys);
+    for (Index j = 0; j < keys; ++j) made.v[j] = static_cast<float>(j + 1);
+    return made;
+  }
+  Index first_query() const { return query_offset.value_or(shape.keys - shape.queries); }
+};
+
+/// What the library gave; NaN where it wrote nothing.
+struct Given {
+  Status status;
+  Array<float> output, weights, log_sum_exp;
+};
+
+/// From [B, heads, rows, width] to [B, rows, heads, width], or back with heads and rows exchanged.
+inline Array<float> transposed(const Array<float>& x, Index batch, Index heads, Index rows,
+                               Index width) {
+  Array<float> y(x.size());
+  for (Index b = 0; b < batch; ++b)
+    for (Index h = 0; h < heads; ++h)
+      for (Index t = 0; t < rows; ++t)
+        for (Index c = 0; c < width; ++c)
+          y[((b * rows + t) * heads + h) * width + c] = x[((b * heads + h) * rows + t) * width + c];
+  return y;
+}
+
+template <class Arch = xsimd::default_arch>
+Given ask(const Question& ask) {
+  const AttentionShape& s = ask.shape;
+  const auto positions = [&](const Array<double>& p, Index count) -> posenc::PositionRows {
+    if (p.size() == 0) return {};
+    return {.data = p.data(), .rows = p.size() / std::max<Index>(1, count)};
+  };
+  Given given{{},
+              Array<float>(s.batch * s.heads * s.queries * s.value_dim, nan),
+              Array<float>(ask.wants_weights ? s.batch * s.heads * s.queries * s.keys : 0, nan),
+              Array<float>(ask.wants_log_sum_exp ? s.batch * s.heads * s.queries : 0, nan)};
+  const auto in = [&](const Array<float>& x, Index heads, Index rows, Index width) {
+    return ask.rows_first ? transposed(x, s.batch, heads, rows, width) : x;
+  };
+  const Array<float> q = in(ask.q, s.heads, s.queries, s.head_dim),
+                     k = in(ask.k, s.kv_heads, s.keys, s.head_dim),
+                     v = in(ask.v, s.kv_heads, s.keys, s.value_dim);
+  const auto tensor = [&]<class T>(T* data, Index heads, Index rows, Index width) {
+    return ask.rows_first ? posenc::Tensor4<T>::bnhd(data, heads, rows, width)
+                          : posenc::Tensor4<T>::bhnd(data, heads, rows, width);
+  };
+  const posenc::AttentionArguments a{
+      .shape = s,
+      .q = tensor(q.data(), s.heads, s.queries, s.head_dim),
+      .k = tensor(k.data(), s.kv_heads, s.keys, s.head_dim),
+      .v = tensor(v.data(), s.kv_heads, s.keys, s.value_dim),
+      .output = tensor(given.output.data(), s.heads, s.queries, s.value_dim),
+      .weights = ask.wants_weights ? given.weights.data() : nullptr,
+      .log_sum_exp = ask.wants_log_sum_exp ? given.log_sum_exp.data() : nullptr,
+      .encodings = ask.encodings,
+      .query_positions = positions(ask.query_positions, s.queries),
+      .key_positions = positions(ask.key_positions, s.keys),
+      .scale = ask.scale,
+      .causal = ask.causal,
+      .query_offset = ask.query_offset,
+      .mask = ask.mask.view(),
+      .tiles = ask.tiles};
+  given.status = posenc::check(a);
+  if (given.status) given.status = posenc::Attend<Arch>(a).run();
+  if (ask.rows_first)
+    given.output = transposed(given.output, s.batch, s.queries, s.heads, s.value_dim);
+  return given;
+}
+
+/// The reference's answer; `terms` says what the encodings do, causality and masks are added here.
+inline Answer answer(const Question& ask, Terms terms = {}) {
+  const AttentionShape& s = ask.shape;
+  const Mask& mask = ask.mask;
+  const auto encoding_bias = terms.bias;
+  terms.visible = [&](Index b, Index h, Index t, Index j) {
+    if (ask.causal && j > ask.first_query() + t) return false;
+    if (mask.allowed.size() > 0) return mask.allowed[mask.at(b, h, t, j)] != 0;
+    return mask.bias.size() == 0 || mask.bias[mask.at(b, h, t, j)] != -infinity;
+  };
+  terms.bias = [&](Index b, Index h, Index t, Index j) {
+    const double added = mask.bias.size() > 0 ? mask.bias[mask.at(b, h, t, j)] : 0.0;
+    return added + (encoding_bias ? encoding_bias(b, h, t, j) : 0.0);
+  };
+  const double scale =
+      ask.scale.value_or(s.head_dim > 0 ? 1 / std::sqrt(static_cast<double>(s.head_dim)) : 1);
+  return attention(s, ask.q, ask.k, ask.v, scale, terms);
+}
+
+inline ::testing::AssertionResult close(const Array<float>& got, const Array<double>& want,
+                                        double tolerance) {
+  if (got.size() != want.size()) return ::testing::AssertionFailure() << got.size() << " elements";
+  for (Index i = 0; i < got.size(); ++i) {
+    const bool same = std::isnan(want[i])
+                          ? std::isnan(got[i])
+                          : got[i] == want[i] || std::abs(got[i] - want[i]) <= tolerance;
+    if (!same)
+      return ::testing::AssertionFailure()
+             << "element " << i << " is " << got[i] << ", not " << want[i];
+  }
+  return ::testing::AssertionSuccess();
+}
+
+/// Everything that was asked for.
+inline void expect_close(const Question& ask, const Given& got, const Answer& want,
+                         double tolerance = attention_tolerance) {
+  ASSERT_TRUE(succeeds(got.status));
+  ASSERT_TRUE(close(got.output, want.output, tolerance)) << "output";
+  if (ask.wants_weights) {
+    ASSERT_TRUE(close(got.weights, want.weights, tolerance)) << "weights";
+  }
+  if (ask.wants_log_sum_exp) {
+    ASSERT_TRUE(close(got.log_sum_exp, want.log_sum_exp, tolerance)) << "log-sum-exp";
+  }
+}
+
+}  // namespace reference

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "posenc/attention/visibility.hpp"
+
+#include <gtest/gtest.h>
+
+#include "reference/numbers.hpp"
+
+namespace posenc {
+namespace {
+
+using reference::Array;
+constexpr float hidden = -reference::infinity;
+
+AttentionArguments arguments(Index queries, Index keys, bool causal,
+                             std::optional<Index> offset = {}) {
+  AttentionArguments a{};
+  a.shape.queries = queries;
+  a.shape.keys = keys;
+  a.causal = causal;
+  a.query_offset = offset;
+  return a;
+}
+Array<Index> last_keys(const AttentionArguments& a) {
+  const Visibility visibility(a);
+  Array<Index> last(a.shape.queries);
+  for (Index t = 0; t < a.shape.queries; ++t) {
+    EXPECT_EQ(visibility.range(t).first, 0);
+    last[t] = visibility.range(t).last;
+  }
+  return last;
+}
+
+TEST(Visibility, ShowsEveryKeyWithoutARule) {
+  EXPECT_EQ(last_keys(arguments(3, 5, false)), (Array<Index>{5, 5, 5}));
+}
+
+TEST(Visibility, PlacesTheLastQueryAtTheLastKey) {
+  EXPECT_EQ(last_keys(arguments(3, 5, true)), (Array<Index>{3, 4, 5}));
+  EXPECT_EQ(last_keys(arguments(4, 4, true)), (Array<Index>{1, 2, 3, 4}));
+  EXPECT_EQ(last_keys(arguments(5, 2, true)), (Array<Index>{0, 0, 0, 1, 2}));
+}
+
+TEST(Visibility, FollowsAnExplicitOffset) {
+  EXPECT_EQ(last_keys(arguments(3, 5, true, 0)), (Array<Index>{1, 2, 3}));
+  EXPECT_EQ(last_keys(arguments(3, 5, true, -2)), (Array<Index>{0, 0, 1}));
+  EXPECT_EQ(last_keys(arguments(3, 5, true, 100)), (Array<Index>{5, 5, 5}));
+}
+
+TEST(Visibility, ShowsNothingWhereThereIsNothing) {
+  const AttentionArguments a = arguments(2, 0, true);
+  EXPECT_TRUE(Visibility(a).range(0).empty());
+  EXPECT_TRUE(Visibility(a).range(1).empty());
+}
+
+TEST(Visibility, SelectsByABooleanMask) {
+  const Array<std::uint8_t> allowed{1, 0, 255, 0, 1, 1};  // [T 2, S 3]
+  AttentionArguments a = arguments(2, 3, false);
+  a.mask = {.allowed = allowed.data(), .row = 3, .column = 1};
+  const Visibility visibility(a);
+  EXPECT_TRUE(visibility.has_mask());
+  EXPECT_TRUE(visibility.visible(0, 0, 0, 2));
+  EXPECT_FALSE(visibility.visible(0, 0, 0, 1));
+  EXPECT_FALSE(visibility.visible(5, 7, 1, 0)) << "strides of 0 broadcast";
+  Array<float> scores{1, reference::nan, 3};
+  visibility.apply_mask(0, 0, 0, 0, scores.data(), 3);
+  EXPECT_EQ(scores, (Array<float>{1, hidden, 3}));
+  Array<float> part{2, 4};
+  visibility.apply_mask(0, 0, 1, 1, part.data(), 2);
+  EXPECT_EQ(part, (Array<float>{2, 4}));
+}
+
+TEST(Visibility, AddsAFloatMaskAndSelectsWhereItIsMinusInfinity) {
+  const Array<float> bias{0.5f, hidden, -0.5f};
+  AttentionArguments a = arguments(1, 3, false);
+  a.mask = {.bias = bias.data(), .column = 1};
+  const Visibility visibility(a);
+  EXPECT_TRUE(visibility.visible(0, 0, 0, 0));
+  EXPECT_FALSE(visibility.visible(0, 0, 0, 1));
+  Array<float> scores{1, reference::nan, 3};
+  visibility.apply_mask(0, 0, 0, 0, scores.data(), 3);
+  EXPECT_EQ(scores, (Array<float>{1.5f, hidden, 2.5f}));
+}
+
+TEST(Visibility, HidesWithoutAddingForRunningSums) {
+  const Array<float> bias{0.5f, hidden, 2};
+  AttentionArguments a = arguments(1, 3, false);
+  a.mask = {.bias = bias.data(), .column = 1};
+  Array<float> scores{1, 2, 3};
+  Visibility(a).hide_masked(0, 0, 0, 0, scores.data(), 3);
+  EXPECT_EQ(scores, (Array<float>{1, hidden, 3}));
+}
+
+TEST(Visibility, FindsMasksByAllFourStrides) {
+  Array<std::uint8_t> allowed(2 * 3 * 4 * 5);
+  for (Index i = 0; i < allowed.size(); ++i)
+    allowed[i] = static_cast<std::uint8_t>(i % 7 == 0 ? 0 : 1);
+  AttentionArguments a = arguments(4, 5, false);
+  a.mask = {.allowed = allowed.data(), .batch = 60, .head = 20, .row = 5, .column = 1};
+  const Visibility visibility(a);
+  for (Index b = 0; b < 2; ++b)
+    for (Index h = 0; h < 3; ++h)
+      for (Index t = 0; t < 4; ++t)
+        for (Index j = 0; j < 5; ++j)
+          EXPECT_EQ(visibility.visible(b, h, t, j), (((b * 3 + h) * 4 + t) * 5 + j) % 7 != 0);
+}
+
+TEST(Visibility, CombinesTheMaskWithTheCausalRule) {
+  const Array<std::uint8_t> allowed{0, 1, 1};
+  AttentionArguments a = arguments(3, 3, true);
+  a.mask = {.allowed = allowed.data(), .column = 1};
+  const Visibility visibility(a);
+  EXPECT_FALSE(visibility.visible(0, 0, 0, 0));
+  EXPECT_FALSE(visibility.visible(0, 0, 0, 1));
+  EXPECT_TRUE(visibility.visible(0, 0, 1, 1));
+  EXPECT_FALSE(visibility.visible(0, 0, 1, 2));
+}
+
+}  // namespace
+}  // namespace posenc
