@@ -10,7 +10,7 @@
 namespace posenc {
 
 /// `window` as [h, w], checked: whole numbers, and few enough offsets for float32 to count them.
-inline Status check_window(const Buffer<double>& window, Name field, double least = 1) {
+inline Status check_window(const Buffer<double>& window, std::string_view field, double least = 1) {
   for (std::size_t a = 0; a < window.size(); ++a) {
     const double size = window[a], index = static_cast<double>(a);
     if (size != std::trunc(size))
