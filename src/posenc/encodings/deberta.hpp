@@ -133,7 +133,7 @@ class Deberta : public EncodingDefaults {
 
   /// The rows for consecutive others one after the other, where all of them have an entry.
   struct Walk {
-    const std::uint32_t* row;
+    const std::int32_t* row;
     Index step;
   };
   Walk walk_from(double own, const Positions& others, int sign) const {
@@ -146,7 +146,7 @@ class Deberta : public EncodingDefaults {
   Status index_distances(const Options& o) {
     const Index span = o.buckets.value_or(o.max_distance);
     reach_ = o.limit ? o.max_distance - 1 : o.max_distance;
-    auto rows = Buffer<std::uint32_t>::make(static_cast<std::size_t>(2 * reach_ + 1));
+    auto rows = Buffer<std::int32_t>::make(static_cast<std::size_t>(2 * reach_ + 1));
     if (!rows) return rows.error();
     Buffer<Index> buckets;
     if (o.buckets) {
@@ -158,7 +158,7 @@ class Deberta : public EncodingDefaults {
       const Index size = d < 0 ? -d : d;
       const Index bucket = o.buckets ? buckets.data()[size] : size;
       rows->data()[d + reach_] =
-          static_cast<std::uint32_t>(std::clamp<Index>((d < 0 ? -bucket : bucket) + span, 0, 2 * span - 1));
+          static_cast<std::int32_t>(std::clamp<Index>((d < 0 ? -bucket : bucket) + span, 0, 2 * span - 1));
     }
     rows_ = std::move(*rows);
     return {};
@@ -180,7 +180,7 @@ class Deberta : public EncodingDefaults {
   unsigned terms_;
   VectorTable keys_, queries_;
   Index reach_ = 0;             ///< farther distances have the rows of this one
-  Buffer<std::uint32_t> rows_;  ///< [2 reach + 1]
+  Buffer<std::int32_t> rows_;  ///< [2 reach + 1]
 };
 
 }  // namespace posenc

@@ -7,9 +7,18 @@
 import { runAttention } from './attention.ts';
 import { runAlibiBias, runAlibiSlopes, runShaw, runT5Bias, runT5Buckets } from './biases.ts';
 import type { GoldenCase } from './cases.ts';
+import {
+  runCope,
+  runDebertaAttention,
+  runDebertaBuckets,
+  runTransformerXl,
+  runXlnetShift,
+} from './content-terms.ts';
 import { runPositionIds, runSinusoidal } from './embeddings.ts';
 import { runRealLayer } from './model-layers.ts';
 import { runOnnxRotary, runOrtRotary, runRopeApply, runRopeFrequencies } from './rotations.ts';
+import { runFire, runForgetting, runKerple } from './score-biases.ts';
+import { runDecomposed, runSwin, runSwinV2 } from './windows.ts';
 
 export type Family = { run: (one: GoldenCase) => void } | { notYet: string };
 
@@ -20,6 +29,13 @@ export const families: Readonly<Record<string, Family>> = {
   alibi_bias_: { run: runAlibiBias },
   alibi_slopes_: { run: runAlibiSlopes },
   attn_: { run: runAttention },
+  cope_: { run: runCope },
+  deberta_attention_: { run: runDebertaAttention },
+  deberta_log_bucket_: { run: runDebertaBuckets },
+  decomposed_rel_pos_: { run: runDecomposed },
+  fire_: { run: runFire },
+  forgetting_bias_: { run: runForgetting },
+  kerple_: { run: runKerple },
   onnx_rotary_: { run: runOnnxRotary },
   ort_rotary_: { run: runOrtRotary },
   position_ids_: { run: runPositionIds },
@@ -31,8 +47,12 @@ export const families: Readonly<Record<string, Family>> = {
   rope_freqs_partial_: { run: runRopeFrequencies },
   shaw_: { run: runShaw },
   sinusoidal_: { run: runSinusoidal },
+  swin_v1_: { run: runSwin },
+  swin_v2_: { run: runSwinV2 },
   t5_bias_: { run: runT5Bias },
   t5_bucket_: { run: runT5Buckets },
+  transformer_xl_: { run: runTransformerXl },
+  xlnet_: { run: runXlnetShift },
 
   rope_freqs_: otherRope,
   rope_xtransformers_: otherRope,
@@ -43,16 +63,7 @@ export const families: Readonly<Record<string, Family>> = {
   mrope_: notYet('positions with several axes come later'),
   rope2d_: notYet('positions with several axes come later'),
   sinusoidal2d_: notYet('positions with several axes come later'),
-  swin_: notYet('positions with several axes come later'),
-  decomposed_rel_pos_: notYet('positions with several axes come later'),
   pope_: notYet('polar position embedding comes later'),
-  transformer_xl_: notYet('Transformer-XL comes later'),
-  xlnet_: notYet('Transformer-XL comes later'),
-  deberta_: notYet('DeBERTa comes later'),
-  kerple_: notYet('KERPLE comes later'),
-  fire_: notYet('FIRE comes later'),
-  cope_: notYet('CoPE comes later'),
-  forgetting_bias_: notYet('data-dependent biases come later'),
   leaky_rerope_: notYet('position remapping comes later'),
   rerope_: notYet('position remapping comes later'),
   selfextend_: notYet('position remapping comes later'),
