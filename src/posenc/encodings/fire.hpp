@@ -116,9 +116,11 @@ class Fire : public EncodingDefaults {
     std::size_t used = 1;  // the first piece starts at 0
     for (std::size_t u = 0; u < width; ++u) {
       const double place = -static_cast<double>(o.hidden_bias.data[u]) / o.hidden_weight.data[u];
-      if (place > 0 && std::isfinite(place)) (*starts)[used++] = place;
+      if (!(place > 0 && std::isfinite(place))) continue;  // b = 0: on or off for all x > 0
+      std::size_t at = used++;  // into its place: std::sort would be the largest function of this file
+      for (; (*starts)[at - 1] > place; --at) (*starts)[at] = (*starts)[at - 1];
+      (*starts)[at] = place;
     }
-    std::sort(starts->data(), starts->data() + used);
     count_ = static_cast<Index>(used);
     const auto all = checked_product(used, static_cast<std::size_t>(heads_));
     if (!all) return Error{.code = Errc::too_large, .field = "heads"};

@@ -206,29 +206,37 @@ class TransformerXl : public EncodingDefaults {
     const Index dim = o_.head_dim, width = o_.relative.shape[2], half = width / 2;
     auto frequencies = Buffer<double>::make(static_cast<std::size_t>(half));
     if (!frequencies) return frequencies.error();
-    auto waves = Buffer<double>::make(static_cast<std::size_t>(width));
+    auto waves = Buffer<double>::make(static_cast<std::size_t>(width * together));
     if (!waves) return waves.error();
     for (Index e = 0; e < half; ++e)
       frequencies->data()[e] = std::pow(o_.base, -2.0 * static_cast<double>(e) / static_cast<double>(width));
-    const float* weights = o_.relative.data.data();
-    for (Index distance = 0; distance <= reach_; ++distance) {
-      for (Index e = 0; e < half; ++e) {
-        const double angle = static_cast<double>(distance) * frequencies->data()[e];
-        waves->data()[e] = std::sin(angle);
-        waves->data()[half + e] = std::cos(angle);
-      }
-      for (Index row = 0; row < o_.heads * dim; ++row) {  // sines are odd, cosines even
-        double odd = 0, even = 0;
-        for (Index e = 0; e < half; ++e) {
-          odd += waves->data()[e] * weights[row * width + e];
-          even += waves->data()[half + e] * weights[row * width + half + e];
+    for (Index distance = 0; distance <= reach_; distance += together) {
+      for (Index e = 0; e < half; ++e)
+        for (Index c = 0; c < together; ++c) {
+          const double angle = static_cast<double>(distance + c) * frequencies->data()[e];
+          waves->data()[e * together + c] = std::sin(angle);
+          waves->data()[(half + e) * together + c] = std::cos(angle);
         }
-        near_.at(row / dim, reach_ - distance, row % dim) = static_cast<float>(even + odd);
-        near_.at(row / dim, reach_ + distance, row % dim) = static_cast<float>(even - odd);
-      }
+      for (Index row = 0; row < o_.heads * dim; ++row) project_row(row, distance, waves->data());
     }
     frequencies_ = std::move(*frequencies);
     return bounded_ ? forget_weights() : transpose_weights();
+  }
+
+  /// One element of r for several distances of either sign: sines are odd, cosines even.
+  void project_row(Index row, Index distance, const double* waves) {
+    const Index dim = o_.head_dim, half = o_.relative.shape[2] / 2;
+    const float* weights = o_.relative.data.data() + row * 2 * half;
+    double odd[together] = {}, even[together] = {};
+    for (Index e = 0; e < half; ++e)
+      for (Index c = 0; c < together; ++c) {
+        odd[c] += waves[e * together + c] * weights[e];
+        even[c] += waves[(half + e) * together + c] * weights[half + e];
+      }
+    for (Index c = 0; c < std::min(together, reach_ + 1 - distance); ++c) {
+      near_.at(row / dim, reach_ - distance - c, row % dim) = static_cast<float>(even[c] + odd[c]);
+      near_.at(row / dim, reach_ + distance + c, row % dim) = static_cast<float>(even[c] - odd[c]);
+    }
   }
 
   /// For distances beyond reach.
@@ -253,6 +261,9 @@ class TransformerXl : public EncodingDefaults {
     near_ = std::move(*near);
     return {};
   }
+
+  /// Distances projected at a time: their sums are independent, so they fill vectors.
+  static constexpr Index together = 4;
 
   Options o_;
   VectorTable near_;         ///< [heads][2 reach + 1]: r at the relative positions -reach .. reach
