@@ -59,7 +59,7 @@ static_assert(PositionalEncoding<Lift>);
 struct Misspelt : EncodingDefaults {
   struct Options {};
   static constexpr Spec spec = spec_of("misspelt", {.score = true});
-  static constexpr std::array<Field, 0> fields{};
+  [[maybe_unused]] static constexpr std::array<Field, 0> fields{};
   static Result<Misspelt> make(Options) { return Misspelt{}; }
   template <class Arch>
   void scores(Arch, const ScoreTile&) const {}
@@ -71,7 +71,7 @@ static_assert(!PositionalEncoding<Misspelt>);
 struct Undeclared : EncodingDefaults {
   struct Options {};
   static constexpr Spec spec = spec_of("undeclared", {});
-  static constexpr std::array<Field, 0> fields{};
+  [[maybe_unused]] static constexpr std::array<Field, 0> fields{};
   static Result<Undeclared> make(Options) { return Undeclared{}; }
   template <class Arch>
   void value(Arch, const ValueTile&) const {}
@@ -90,7 +90,7 @@ static_assert(!ActsWhereItSays<NotConst>);
 struct Nothing : EncodingDefaults {
   struct Options {};
   static constexpr Spec spec = spec_of("nothing", {});
-  static constexpr std::array<Field, 0> fields{};
+  [[maybe_unused]] static constexpr std::array<Field, 0> fields{};
   static Result<Nothing> make(Options) { return Nothing{}; }
 };
 static_assert(PositionalEncoding<Nothing>);
@@ -99,7 +99,7 @@ static_assert(PositionalEncoding<Nothing>);
 struct Baseless {
   struct Options {};
   static constexpr Spec spec = spec_of("baseless", {});
-  static constexpr std::array<Field, 0> fields{};
+  [[maybe_unused]] static constexpr std::array<Field, 0> fields{};
   static Result<Baseless> make(Options) { return Baseless{}; }
 };
 static_assert(!PositionalEncoding<Baseless>);

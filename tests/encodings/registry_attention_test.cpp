@@ -12,11 +12,11 @@ namespace {
 using reference::Answer;
 using reference::Array;
 using reference::ask;
-using reference::example_of;
-using reference::for_each_encoding;
 using reference::Given;
-using reference::made;
+using reference::made_example;
 using reference::Question;
+using reference::Registered;
+using reference::registered;
 
 template <class A>
 class EveryEncoding : public AtEveryWidth<A> {};
@@ -26,9 +26,8 @@ TYPED_TEST_SUITE(EveryEncoding, Arches);
 const reference::Wishes wishes{{"heads", 6}, {"headDim", 10}, {"valueDim", 7}};
 
 /// Encodings that look at more than one pair of positions at a time have tests of their own.
-template <class E>
 bool is_pairwise(const Encoding& e) {
-  return E::spec.axes == 1 && !E::spec.cumulative && e.copies() == 1 && e.table_heads() == 1;
+  return e.traits().axes == 1 && !e.traits().cumulative && e.copies() == 1 && e.table_heads() == 1;
 }
 
 AttentionShape shape_for(const Encoding& e) {
@@ -110,9 +109,10 @@ double scale_of(const Encoding& e, Index head_dim) {
 
 TYPED_TEST(EveryEncoding, MatchesTheReferenceThroughAttention) {
   using Arch = TypeParam;
-  for_each_encoding([]<class E>() {
-    const Encoding e = made<E, Arch>(example_of<E>(wishes));
-    if (!is_pairwise<E>(e)) return;
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
+    const Encoding e = made_example<Arch>(r, wishes);
+    if (!is_pairwise(e)) continue;
     const AttentionShape s = shape_for(e);
     Question question = Question::of(s);
     question.encodings = {&e};
@@ -128,14 +128,15 @@ TYPED_TEST(EveryEncoding, MatchesTheReferenceThroughAttention) {
         reference::expect_close(question, ask<Arch>(question), want);
       }
     }
-  });
+  }
 }
 
 TYPED_TEST(EveryEncoding, MatchesTheReferenceAtScatteredPositions) {
   using Arch = TypeParam;
-  for_each_encoding([]<class E>() {
-    const Encoding e = made<E, Arch>(example_of<E>(wishes));
-    if (!is_pairwise<E>(e)) return;
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
+    const Encoding e = made_example<Arch>(r, wishes);
+    if (!is_pairwise(e)) continue;
     const AttentionShape s = shape_for(e);
     Question question = Question::of(s, 7);
     question.encodings = {&e};
@@ -147,14 +148,15 @@ TYPED_TEST(EveryEncoding, MatchesTheReferenceAtScatteredPositions) {
     question.tiles = {.queries = 8, .keys = 16};
     reference::expect_close(question, ask<Arch>(question),
                             expected(question, e, scale_of(e, s.head_dim)));
-  });
+  }
 }
 
 TYPED_TEST(EveryEncoding, GivesDefaultPositionsTheSameBitsAsExplicitOnes) {
   using Arch = TypeParam;
-  for_each_encoding([]<class E>() {
-    const Encoding e = made<E, Arch>(example_of<E>(wishes));
-    if (E::spec.axes > 1) return;
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
+    const Encoding e = made_example<Arch>(r, wishes);
+    if (r.spec.axes > 1) continue;
     const AttentionShape s = shape_for(e);
     Question question = Question::of(s, 3);
     question.encodings = {&e};
@@ -165,13 +167,14 @@ TYPED_TEST(EveryEncoding, GivesDefaultPositionsTheSameBitsAsExplicitOnes) {
     question.key_positions = reference::counted(s.keys);
     ASSERT_TRUE(reference::succeeds(by_default.status));
     EXPECT_TRUE(by_default.output.same_bits(ask<Arch>(question).output));
-  });
+  }
 }
 
 TEST(EveryEncoding, DependsOnDifferencesOfPositionsWhereItSaysSo) {
-  for_each_encoding([]<class E>() {
-    const Encoding e = made<E>(example_of<E>(wishes));
-    if (E::spec.axes > 1 || !E::spec.relative) return;
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
+    const Encoding e = made_example(r, wishes);
+    if (r.spec.axes > 1 || !r.spec.relative) continue;
     const AttentionShape s = shape_for(e);
     Question question = Question::of(s, 4);
     question.encodings = {&e};
@@ -188,13 +191,14 @@ TEST(EveryEncoding, DependsOnDifferencesOfPositionsWhereItSaysSo) {
       for (Index i = 0; i < here.output.size(); ++i)
         ASSERT_NEAR(here.output[i], there.output[i], reference::attention_tolerance) << by;
     }
-  });
+  }
 }
 
 TEST(EveryEncoding, TakesASetOfPositionsForEachSequence) {
-  for_each_encoding([]<class E>() {
-    const Encoding e = made<E>(example_of<E>(wishes));
-    if (E::spec.axes > 1) return;
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
+    const Encoding e = made_example(r, wishes);
+    if (r.spec.axes > 1) continue;
     AttentionShape s = shape_for(e);
     Question both = Question::of(s, 5);
     both.encodings = {&e};
@@ -219,13 +223,14 @@ TEST(EveryEncoding, TakesASetOfPositionsForEachSequence) {
       one.key_positions = half(both.key_positions);
       EXPECT_TRUE(ask(one).output.same_bits(half(together.output))) << b;
     }
-  });
+  }
 }
 
 TEST(EveryEncoding, SurvivesAFailureOfEveryAllocationInAttention) {
-  for_each_encoding([]<class E>() {
-    const Encoding e = made<E>(example_of<E>(wishes));
-    if (E::spec.axes > 1) return;
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
+    const Encoding e = made_example(r, wishes);
+    if (r.spec.axes > 1) continue;
     Question question = Question::of(shape_for(e));
     question.encodings = {&e};
     const MemoryUse before = memory_use();
@@ -242,7 +247,7 @@ TEST(EveryEncoding, SurvivesAFailureOfEveryAllocationInAttention) {
         for (float value : *out) ASSERT_TRUE(std::isnan(value)) << "written before the failure";
       ASSERT_LT(n, 100);
     }
-  });
+  }
 }
 
 }  // namespace

@@ -10,16 +10,15 @@
 #include "encodings/examples.hpp"
 #include "encodings/rotated.hpp"
 #include "posenc/core/apply.hpp"
-#include "posenc/encodings/make_encoding.hpp"
 
 namespace posenc {
 namespace {
 
 using reference::Array;
 using reference::example_of;
-using reference::for_each_encoding;
-using reference::made;
-using reference::places;
+using reference::made_example;
+using reference::Registered;
+using reference::registered;
 using reference::succeeds;
 
 bool is_kebab(std::string_view id) {
@@ -37,16 +36,18 @@ bool is_camel(std::string_view name) {
 
 TEST(Registry, GivesEveryEncodingAnIdOfItsOwn) {
   std::set<std::string_view> ids;
-  for_each_encoding([&]<class E>() {
-    EXPECT_TRUE(is_kebab(E::spec.id));
-    EXPECT_TRUE(ids.insert(E::spec.id).second);
-  });
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
+    EXPECT_TRUE(is_kebab(r.spec.id));
+    EXPECT_TRUE(ids.insert(r.spec.id).second);
+  }
   EXPECT_GE(ids.size(), 8u);
 }
 
 TEST(Registry, SaysOfEveryEncodingWhatItIsAndWhoWroteIt) {
-  for_each_encoding([]<class E>() {
-    constexpr const Spec& s = E::spec;
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
+    const Spec& s = r.spec;
     EXPECT_FALSE(s.title.empty());
     EXPECT_FALSE(s.formula.empty());
     ASSERT_FALSE(s.summary.empty());
@@ -55,34 +56,35 @@ TEST(Registry, SaysOfEveryEncodingWhatItIsAndWhoWroteIt) {
         << "no year in " << s.paper;
     EXPECT_TRUE(s.url.starts_with("https://"));
     EXPECT_GE(s.axes, 1);
-  });
+  }
 }
 
 TEST(Registry, DescribesEveryOption) {
-  for_each_encoding([]<class E>() {
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
     std::set<std::string_view> names;
-    for (const Field& f : E::fields) {
+    for (const Field& f : r.fields) {
       EXPECT_TRUE(is_camel(f.name)) << f.name;
       EXPECT_TRUE(names.insert(f.name).second) << f.name;
       ASSERT_FALSE(f.doc.empty()) << f.name;
       EXPECT_TRUE(f.doc.ends_with('.')) << f.name;
       EXPECT_EQ(f.kind == OptionKind::choice || f.kind == OptionKind::names, !f.choices.empty()) << f.name;
     }
-    for (const Field& f : E::fields) {
+    for (const Field& f : r.fields) {
       if (!f.default_from.empty()) {
         EXPECT_TRUE(names.contains(f.default_from)) << f.name;
       }
       for (const Dim& d : f.shape)
         EXPECT_TRUE(d.option.empty() || names.contains(d.option)) << f.name;
     }
-  });
+  }
 }
 
 TEST(Registry, KeepsDefaultsAndExamplesWithinTheirLimits) {
-  for_each_encoding([]<class E>() {
-    const typename E::Options defaults{};
-    for (const Field& f : E::fields) {
-      const double value = f.is_required ? f.example_value : f.read(&defaults);
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
+    for (const Field& f : r.fields) {
+      const double value = f.is_required ? f.example_value : r.initial(f);
       if (f.kind == OptionKind::table || std::isnan(value)) continue;
       EXPECT_GE(value, f.min) << f.name;
       EXPECT_LE(value, f.max) << f.name;
@@ -99,59 +101,65 @@ TEST(Registry, KeepsDefaultsAndExamplesWithinTheirLimits) {
         EXPECT_GT(f.min, 0) << f.name;
       }
     }
-  });
+  }
 }
 
 TEST(Registry, MakesEveryEncodingFromItsExamples) {
-  for_each_encoding([]<class E>() {
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
     const MemoryUse before = memory_use();
     {
-      const auto by_name = make_encoding(E::spec.id, example_of<E>().bag());
+      const auto by_name = make_encoding(r.spec.id, example_of(r).bag());
       ASSERT_TRUE(succeeds(by_name));
-      EXPECT_EQ(by_name->traits().id, E::spec.id);
-      EXPECT_EQ(by_name->traits().sites, E::spec.sites);
+      EXPECT_EQ(by_name->traits().id, r.spec.id);
+      EXPECT_EQ(by_name->traits().sites, r.spec.sites);
     }
     EXPECT_EQ(memory_use(), before);
-  });
+  }
 }
 
 TEST(Registry, TakesEveryNameOfEveryChoice) {
-  for_each_encoding([]<class E>() {
-    for (const Field& f : E::fields)
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
+    for (const Field& f : r.fields)
       for (std::size_t i = 0; i < f.choices.size(); ++i)
-        EXPECT_TRUE(succeeds(
-            reference::decoded<E>(example_of<E>({{std::string(f.name), static_cast<double>(i)}}))))
+        EXPECT_TRUE(succeeds(make_encoding(
+            r.spec.id, example_of(r, {{std::string(f.name), static_cast<double>(i)}}).bag())))
             << f.name << ' ' << f.choices[i];
-  });
+  }
 }
 
 TEST(Registry, RefusesNaNWhereverANumberIsAskedFor) {
-  for_each_encoding([]<class E>() {
-    for (const Field& f : E::fields)
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
+    for (const Field& f : r.fields)
       if (f.kind == OptionKind::integer || f.kind == OptionKind::number) {
-        EXPECT_TRUE(reference::fails_with(reference::decoded<E>(example_of<E>().number(
-                                              f.name, std::numeric_limits<double>::quiet_NaN())),
-                                          Errc::not_finite, f.name));
+        reference::Options options = example_of(r);
+        options.number(f.name, std::numeric_limits<double>::quiet_NaN());
+        EXPECT_TRUE(reference::fails_with(make_encoding(r.spec.id, options.bag()), Errc::not_finite,
+                                          f.name));
       }
-  });
+  }
 }
 
 TEST(Registry, RefusesPositionsThatAreNotFinite) {
-  for_each_encoding([]<class E>() {
-    if (E::spec.sites == Sites{}) return;
-    const Encoding e = made<E>(example_of<E>());
-    const Array<double> p(E::spec.axes, std::numeric_limits<double>::quiet_NaN());
-    EXPECT_TRUE(reference::fails_with(e.accepts(Positions::of(p.data(), 1, E::spec.axes)),
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
+    if (r.spec.sites == Sites{}) continue;
+    const Encoding e = made_example(r);
+    const Array<double> p(r.spec.axes, std::numeric_limits<double>::quiet_NaN());
+    EXPECT_TRUE(reference::fails_with(e.accepts(Positions::of(p.data(), 1, r.spec.axes)),
                                       Errc::not_finite, "positions"));
-  });
+  }
 }
 
 TEST(Registry, KeepsTheNormOfWhatItRotatesUpToTheAttentionFactor) {
   constexpr double rounding = 1e-6;
-  for_each_encoding([]<class E>() {
-    if (!E::spec.sites.rotate) return;
-    const Encoding e = made<E>(example_of<E>());
-    if (e.copies() > 1 || e.table_heads() > 1 || E::spec.axes > 1) return;
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
+    if (!r.spec.sites.rotate) continue;
+    const Encoding e = made_example(r);
+    if (e.copies() > 1 || e.table_heads() > 1 || r.spec.axes > 1) continue;
     const Index width = e.head_dim();
     reference::Random random(1);
     for (double p : {0.0, 1.0, 777.0, 65536.0}) {
@@ -164,20 +172,21 @@ TEST(Registry, KeepsTheNormOfWhatItRotatesUpToTheAttentionFactor) {
         EXPECT_NEAR(after, factor * before, rounding * before) << p;
       }
     }
-  });
+  }
 }
 
 TEST(Registry, WritesOneFrequencyPerPairIntoItsPlan) {
-  for_each_encoding([]<class E>() {
-    if (!E::spec.sites.rotate) return;
-    const Encoding e = made<E>(example_of<E>());
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
+    if (!r.spec.sites.rotate) continue;
+    const Encoding e = made_example(r);
     Array<double> frequencies(e.rotation().pairs, -1);
     const Plan plan = e.plan(100, frequencies.data());
     EXPECT_EQ(plan.inverse_frequencies.data(), frequencies.data());
     EXPECT_EQ(static_cast<Index>(plan.inverse_frequencies.size()), e.rotation().pairs);
     for (double w : frequencies) EXPECT_TRUE(std::isfinite(w) && w >= 0);
-    EXPECT_EQ(plan.length_policy, E::spec.length_policy);
-  });
+    EXPECT_EQ(plan.length_policy, r.spec.length_policy);
+  }
 }
 
 /// Runs `call` with ever more allocations allowed, until it succeeds; every failure must be typed,
@@ -199,19 +208,21 @@ void fail_everywhere(Array<float>& target, F&& call) {
 
 TEST(Registry, SurvivesAFailureOfEveryAllocationWhileMaking) {
   Array<float> none;
-  for_each_encoding([&]<class E>() {
-    const reference::Options options = example_of<E>();
-    fail_everywhere(none, [&] { return make_encoding(E::spec.id, options.bag()); });
-  });
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
+    const reference::Options options = example_of(r);
+    fail_everywhere(none, [&] { return make_encoding(r.spec.id, options.bag()); });
+  }
 }
 
 TEST(Registry, SurvivesAFailureOfEveryAllocationAtItsSites) {
-  for_each_encoding([]<class E>() {
-    const Encoding e = made<E>(example_of<E>());
-    if (E::spec.axes > 1) return;
-    const Array<double> p = places(E::spec.positions, 5, 3);
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
+    const Encoding e = made_example(r);
+    if (r.spec.axes > 1) continue;
+    const Array<double> p = reference::counted(5, 3);
     const Positions at = reference::positions(p);
-    if (E::spec.sites.embed) {
+    if (r.spec.sites.embed) {
       Array<float> x(5 * e.embed_width(), 1.0f);
       fail_everywhere(x, [&] {
         return embed(e, {.x = x.data(),
@@ -221,7 +232,7 @@ TEST(Registry, SurvivesAFailureOfEveryAllocationAtItsSites) {
                          .positions = p.data()});
       });
     }
-    if (E::spec.sites.rotate) {
+    if (r.spec.sites.rotate) {
       Array<float> x(5 * e.head_dim(), 1.0f);
       fail_everywhere(x, [&] {
         return rotate(e, {.x = x.data(),
@@ -231,11 +242,11 @@ TEST(Registry, SurvivesAFailureOfEveryAllocationAtItsSites) {
                           .positions = p.data()});
       });
     }
-    if (E::spec.sites.score && E::spec.content_free) {
+    if (r.spec.sites.score && r.spec.content_free) {
       Array<float> x(std::max<Index>(1, e.heads()) * 25, 1.0f);
       fail_everywhere(x, [&] { return bias(e, at, at, x.data()); });
     }
-  });
+  }
 }
 
 }  // namespace
