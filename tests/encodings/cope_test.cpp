@@ -25,7 +25,8 @@ Options of(const Array<float>& table, Index dim, bool scale_logits = true) {
 }
 
 /// All positions of one query, from its scores, by the definition.
-Array<double> contextual_positions(const Array<double>& scores, const std::function<bool(Index)>& sees, double last) {
+Array<double> contextual_positions(const Array<double>& scores,
+                                   const std::function<bool(Index)>& sees, double last) {
   Array<double> p(scores.size());
   for (Index j = 0; j < scores.size(); ++j) {
     double sum = 0;
@@ -46,12 +47,15 @@ Array<double> terms(const Problem& p, const Array<float>& table, bool scale_logi
     for (Index h = 0; h < p.s.heads; ++h)
       for (Index t = 0; t < p.s.queries; ++t, row += keys) {
         Array<double> scores(keys);
-        for (Index j = 0; j < keys; ++j) scores[j] = scale * p.dot(p.q_row(b, h, t), p.k_row(b, h, j));
-        const auto at = contextual_positions(scores, [&](Index j) { return p.sees(t, j); }, static_cast<double>(count - 1));
+        for (Index j = 0; j < keys; ++j)
+          scores[j] = scale * p.dot(p.q_row(b, h, t), p.k_row(b, h, j));
+        const auto at = contextual_positions(
+            scores, [&](Index j) { return p.sees(t, j); }, static_cast<double>(count - 1));
         const auto logit = [&](double n) {
           double sum = 0;
           for (Index c = 0; c < p.s.head_dim; ++c)
-            sum += static_cast<double>(p.q_row(b, h, t)[c]) * table[c * count + static_cast<Index>(n)];
+            sum +=
+                static_cast<double>(p.q_row(b, h, t)[c]) * table[c * count + static_cast<Index>(n)];
           return sum * (scale_logits ? scale : 1);
         };
         for (Index j = 0; j < keys; ++j) {
@@ -72,11 +76,14 @@ TYPED_TEST(CopeAt, EqualsTheFormulaInsideAttention) {
     for (bool scale_logits : {true, false}) {
       const Array<float> table = random.floats(6 * count);
       const Encoding e = made<Cope, TypeParam>(of(table, 6, scale_logits));
-      reference::expect_attention_everywhere<TypeParam>(e, 4, 6, [&](const Problem& p) {
-        return [&p, all = terms(p, table, scale_logits)](Index b, Index h, Index t, Index j) {
-          return all[((b * p.s.heads + h) * p.s.queries + t) * p.s.keys + j];
-        };
-      }, tolerance);
+      reference::expect_attention_everywhere<TypeParam>(
+          e, 4, 6,
+          [&](const Problem& p) {
+            return [&p, all = terms(p, table, scale_logits)](Index b, Index h, Index t, Index j) {
+              return all[((b * p.s.heads + h) * p.s.queries + t) * p.s.keys + j];
+            };
+          },
+          tolerance);
     }
 }
 
@@ -88,9 +95,15 @@ Array<float> positions_of(const Array<float>& scores, Index count) {
   const Encoding e = made<Cope, Arch>(of(table, 1));
   const float one = 1;
   Array<float> changed = scores, scratch(e.score_scratch(1, scores.size())), carry(1);
-  e.score({.scores = {changed.data(), 1, scores.size(), scores.size()}, .q = {&one, 1, 1, 1}, .k = {},
-           .q_pos = {}, .k_pos = {}, .scratch = scratch.data(), .carry = {carry.data(), 1, 1, 1}});
-  for (Index j = 0; j < scores.size(); ++j) changed[j] -= std::isinf(scores[j]) ? changed[j] : scores[j];
+  e.score({.scores = {changed.data(), 1, scores.size(), scores.size()},
+           .q = {&one, 1, 1, 1},
+           .k = {},
+           .q_pos = {},
+           .k_pos = {},
+           .scratch = scratch.data(),
+           .carry = {carry.data(), 1, 1, 1}});
+  for (Index j = 0; j < scores.size(); ++j)
+    changed[j] -= std::isinf(scores[j]) ? changed[j] : scores[j];
   return changed;
 }
 
@@ -123,7 +136,8 @@ TYPED_TEST(CopeAt, ShiftsRowsAlikeWhereEveryGateIsShut) {
   const Encoding zero = made<Cope, TypeParam>(of(Array<float>(27), 3));
   const auto with = reference::attend<TypeParam>(e, p, {.queries = 4, .keys = 8});
   const auto without = reference::attend<TypeParam>(zero, p, {.queries = 4, .keys = 8});
-  for (Index i = 0; i < with.output.size(); ++i) EXPECT_NEAR(with.output[i], without.output[i], 2e-5);
+  for (Index i = 0; i < with.output.size(); ++i)
+    EXPECT_NEAR(with.output[i], without.output[i], 2e-5);
 }
 
 TEST(Cope, InterpolatesLinearly) {
@@ -163,8 +177,10 @@ TEST(Cope, HidesWhatAMaskHidesBeforeTheGatesOpen) {
 }
 
 TEST(Cope, NamesWhatIsWrong) {
-  EXPECT_TRUE(fails_with(decoded<Cope>(Options().number("headDim", 3)), Errc::missing_option, "table"));
-  EXPECT_TRUE(fails_with(decoded<Cope>(of(Array<float>(8), 4).number("headDim", 3)), Errc::shape_mismatch, "table"));
+  EXPECT_TRUE(
+      fails_with(decoded<Cope>(Options().number("headDim", 3)), Errc::missing_option, "table"));
+  EXPECT_TRUE(fails_with(decoded<Cope>(of(Array<float>(8), 4).number("headDim", 3)),
+                         Errc::shape_mismatch, "table"));
 }
 
 }  // namespace

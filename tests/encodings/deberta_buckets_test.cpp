@@ -39,12 +39,22 @@ Index bucket(Index n, Index c, Index farthest) {
 
 TEST(DebertaBuckets, EqualTheDefinitionInWholeNumbers) {
   // 4^3 = 2^6, 9^2 = 3^4 …: distances whose logarithm is a whole number of steps.
-  for (const auto& [buckets, farthest] : {std::pair<Index, Index>{4, 5}, {4, 9}, {4, 17}, {6, 28}, {6, 82}, {8, 5 * 13},
-                                          {8, 4 * 27 + 1}, {10, 5 * 81 + 1}, {16, 8 * 128 + 1}, {32, 128}, {16, 64}}) {
+  for (const auto& [buckets, farthest] : {std::pair<Index, Index>{4, 5},
+                                          {4, 9},
+                                          {4, 17},
+                                          {6, 28},
+                                          {6, 82},
+                                          {8, 5 * 13},
+                                          {8, 4 * 27 + 1},
+                                          {10, 5 * 81 + 1},
+                                          {16, 8 * 128 + 1},
+                                          {32, 128},
+                                          {16, 64}}) {
     const auto table = deberta_buckets(buckets, farthest);
     ASSERT_TRUE(reference::succeeds(table));
     for (Index n = 0; n < farthest; ++n)
-      ASSERT_EQ((*table)[static_cast<std::size_t>(n)], n <= buckets / 2 ? n : bucket(n, buckets / 2, farthest))
+      ASSERT_EQ((*table)[static_cast<std::size_t>(n)],
+                n <= buckets / 2 ? n : bucket(n, buckets / 2, farthest))
           << buckets << ' ' << farthest << ' ' << n;
     EXPECT_EQ((*table)[static_cast<std::size_t>(farthest)], buckets);
   }

@@ -26,18 +26,25 @@ struct Model {
   bool limit = false;
 
   Model(Index h, Index d, Index buckets, int farthest, std::uint64_t seed)
-      : heads(h), dim(d), span(buckets == 0 ? farthest : buckets), max_distance(farthest), logarithmic(buckets != 0) {
+      : heads(h),
+        dim(d),
+        span(buckets == 0 ? farthest : buckets),
+        max_distance(farthest),
+        logarithmic(buckets != 0) {
     Random random(seed);
     keys = random.floats(2 * span * h * d);
     queries = random.floats(2 * span * h * d);
   }
   Options options(std::string_view terms = "c2p,p2c") const {
     Options o;
-    o.number("heads", static_cast<double>(heads)).number("headDim", static_cast<double>(dim)).text("terms", terms);
+    o.number("heads", static_cast<double>(heads))
+        .number("headDim", static_cast<double>(dim))
+        .text("terms", terms);
     o.number("maxDistance", max_distance).flag("limit", limit);
     if (logarithmic) o.number("buckets", static_cast<double>(span));
     if (terms.find("c2p") != terms.npos) o.table("positionKey", keys, {2 * span, heads, dim}, 3);
-    if (terms.find("p2c") != terms.npos) o.table("positionQuery", queries, {2 * span, heads, dim}, 3);
+    if (terms.find("p2c") != terms.npos)
+      o.table("positionQuery", queries, {2 * span, heads, dim}, 3);
     return o;
   }
   /// In floating point, which is right away from whole numbers: sizes are chosen so.
@@ -71,8 +78,8 @@ TYPED_TEST(DebertaAt, EqualsTheFormulaInsideAttention) {
       const Model model(4, 6, buckets, farthest, static_cast<std::uint64_t>(farthest));
       const bool c2p = terms != "p2c", p2c = terms != "c2p";
       reference::expect_attention_everywhere<TypeParam>(
-          made<Deberta, TypeParam>(model.options(terms)), 4, 6, [&](const Problem& p) { return model.bias(p, c2p, p2c); },
-          tolerance);
+          made<Deberta, TypeParam>(model.options(terms)), 4, 6,
+          [&](const Problem& p) { return model.bias(p, c2p, p2c); }, tolerance);
     }
 }
 
@@ -80,7 +87,8 @@ TYPED_TEST(DebertaAt, TakesEveryHeadWidth) {
   for (Index dim = 1; dim <= TestFixture::most; ++dim) {
     const Model model(1, dim, 8, 16, static_cast<std::uint64_t>(dim));
     const Problem p({.queries = 7, .keys = 21, .head_dim = dim, .value_dim = 2}, 7);
-    reference::expect_attention<TypeParam>(made<Deberta, TypeParam>(model.options()), p, model.bias(p, true, true), 2 * tolerance);
+    reference::expect_attention<TypeParam>(made<Deberta, TypeParam>(model.options()), p,
+                                           model.bias(p, true, true), 2 * tolerance);
   }
 }
 
@@ -88,8 +96,11 @@ TEST(Deberta, UsesItsTermsWithAScaleOfTheCallersToo) {
   const Model model(1, 4, 8, 16, 3);
   const Problem p({.queries = 7, .keys = 21, .head_dim = 4, .value_dim = 2}, 7);
   const auto own = model.bias(p, true, true);
-  const auto halved = [&](Index b, Index h, Index t, Index j) { return own(b, h, t, j) * std::sqrt(12.0) * 0.25; };
-  reference::expect_attention<xsimd::default_arch>(made<Deberta>(model.options()), p, halved, tolerance, 0.25);
+  const auto halved = [&](Index b, Index h, Index t, Index j) {
+    return own(b, h, t, j) * std::sqrt(12.0) * 0.25;
+  };
+  reference::expect_attention<xsimd::default_arch>(made<Deberta>(model.options()), p, halved,
+                                                   tolerance, 0.25);
 }
 
 TEST(Deberta, ScalesByTheNumberOfTerms) {
@@ -104,10 +115,26 @@ TEST(Deberta, HasThePublishedBuckets) {
   const Index span = 256;
   const auto model = decoded<Deberta>(Model(1, 1, span, 512, 1).options());
   ASSERT_TRUE(reference::succeeds(model));
-  for (const auto& [distance, bucket] :
-       {std::pair<int, int>{0, 0}, {1, 1}, {127, 127}, {128, 128}, {129, 129}, {130, 130}, {131, 131}, {132, 131},
-        {140, 137}, {150, 143}, {160, 149}, {180, 160}, {200, 169}, {256, 192}, {300, 207}, {400, 233}, {500, 254},
-        {509, 255}, {510, 255}, {511, 255}}) {
+  for (const auto& [distance, bucket] : {std::pair<int, int>{0, 0},
+                                         {1, 1},
+                                         {127, 127},
+                                         {128, 128},
+                                         {129, 129},
+                                         {130, 130},
+                                         {131, 131},
+                                         {132, 131},
+                                         {140, 137},
+                                         {150, 143},
+                                         {160, 149},
+                                         {180, 160},
+                                         {200, 169},
+                                         {256, 192},
+                                         {300, 207},
+                                         {400, 233},
+                                         {500, 254},
+                                         {509, 255},
+                                         {510, 255},
+                                         {511, 255}}) {
     EXPECT_EQ(model->row(distance), span + bucket) << distance;
     EXPECT_EQ(model->row(-distance), span - bucket) << -distance;
   }
@@ -158,14 +185,22 @@ TEST(Deberta, DependsOnDifferencesAlone) {
 
 TEST(Deberta, NamesWhatIsWrong) {
   const Model model(1, 3, 8, 16, 1);
-  Options plain = Options().number("heads", 1).number("headDim", 3).number("buckets", 8).number("maxDistance", 16);
+  Options plain = Options()
+                      .number("heads", 1)
+                      .number("headDim", 3)
+                      .number("buckets", 8)
+                      .number("maxDistance", 16);
   EXPECT_TRUE(fails_with(decoded<Deberta>(plain), Errc::missing_option, "positionKey"));
-  EXPECT_TRUE(fails_with(decoded<Deberta>(plain.table("positionKey", model.keys, {16, 1, 3}, 3)), Errc::missing_option,
-                         "positionQuery"));
-  EXPECT_TRUE(fails_with(decoded<Deberta>(model.options().text("terms", "c2p,p2p")), Errc::out_of_range, "terms"));
-  EXPECT_TRUE(fails_with(decoded<Deberta>(model.options().number("maxDistance", 5)), Errc::out_of_range, "maxDistance"));
-  EXPECT_TRUE(fails_with(decoded<Deberta>(model.options().number("buckets", 7)), Errc::not_even, "buckets"));
-  EXPECT_TRUE(fails_with(decoded<Deberta>(model.options().number("buckets", 10)), Errc::shape_mismatch, "positionKey"));
+  EXPECT_TRUE(fails_with(decoded<Deberta>(plain.table("positionKey", model.keys, {16, 1, 3}, 3)),
+                         Errc::missing_option, "positionQuery"));
+  EXPECT_TRUE(fails_with(decoded<Deberta>(model.options().text("terms", "c2p,p2p")),
+                         Errc::out_of_range, "terms"));
+  EXPECT_TRUE(fails_with(decoded<Deberta>(model.options().number("maxDistance", 5)),
+                         Errc::out_of_range, "maxDistance"));
+  EXPECT_TRUE(fails_with(decoded<Deberta>(model.options().number("buckets", 7)), Errc::not_even,
+                         "buckets"));
+  EXPECT_TRUE(fails_with(decoded<Deberta>(model.options().number("buckets", 10)),
+                         Errc::shape_mismatch, "positionKey"));
 }
 
 }  // namespace

@@ -41,15 +41,22 @@ struct Network {
   }
   Options options() const {
     Options o;
-    o.number("heads", static_cast<double>(heads)).flag("logDistance", logarithm).text("activation", relu ? "relu" : "silu");
-    o.number("reach", reach).table("hiddenWeight", weight, {width, 0, 0}, 1).table("hiddenBias", bias, {width, 0, 0}, 1);
+    o.number("heads", static_cast<double>(heads))
+        .flag("logDistance", logarithm)
+        .text("activation", relu ? "relu" : "silu");
+    o.number("reach", reach)
+        .table("hiddenWeight", weight, {width, 0, 0}, 1)
+        .table("hiddenBias", bias, {width, 0, 0}, 1);
     if (layers > 0)
-      o.table("innerWeight", inner, {layers, width, width}, 3).table("innerBias", inner_bias, layers, width);
-    return std::move(o.table("outWeight", out, heads, width).table("outBias", out_bias, {heads, 0, 0}, 1));
+      o.table("innerWeight", inner, {layers, width, width}, 3)
+          .table("innerBias", inner_bias, layers, width);
+    return std::move(
+        o.table("outWeight", out, heads, width).table("outBias", out_bias, {heads, 0, 0}, 1));
   }
   double operator()(Index h, double distance) const {
     const auto act = [&](double x) { return relu ? std::max(x, 0.0) : x / (1 + std::exp(-x)); };
-    const double x = !logarithm ? distance : (distance < 0 ? -1 : 1) * std::log(std::abs(distance) + 1);
+    const double x =
+        !logarithm ? distance : (distance < 0 ? -1 : 1) * std::log(std::abs(distance) + 1);
     Array<double> units(width);
     for (Index u = 0; u < width; ++u) units[u] = act(weight[u] * x + bias[u]);
     for (Index layer = 0; layer < layers; ++layer) {
@@ -72,7 +79,8 @@ class DynamicBiasAt : public AtEveryWidth<A> {};
 TYPED_TEST_SUITE(DynamicBiasAt, Arches);
 
 TYPED_TEST(DynamicBiasAt, EqualsTheNetworkByItselfAndInsideAttention) {
-  for (const auto& [layers, logarithm, relu] : {std::tuple<Index, bool, bool>{0, false, false}, {1, true, false}, {3, false, true}})
+  for (const auto& [layers, logarithm, relu] :
+       {std::tuple<Index, bool, bool>{0, false, false}, {1, true, false}, {3, false, true}})
     for (int reach : {512, 6, 0}) {
       Network net(4, 7, layers, logarithm, relu, 1);
       net.reach = reach;
@@ -86,9 +94,12 @@ TYPED_TEST(DynamicBiasAt, EqualsTheNetworkByItselfAndInsideAttention) {
             ASSERT_NEAR(got[t * k.size() + j], want, tolerance * (1 + std::abs(want)));
           }
       }
-      reference::expect_attention_everywhere<TypeParam>(e, 4, 6, [&](const Problem& p) {
-        return [&](Index, Index h, Index t, Index j) { return net(h, p.q_at(t) - p.k_at(j)); };
-      }, attention_tolerance);
+      reference::expect_attention_everywhere<TypeParam>(
+          e, 4, 6,
+          [&](const Problem& p) {
+            return [&](Index, Index h, Index t, Index j) { return net(h, p.q_at(t) - p.k_at(j)); };
+          },
+          attention_tolerance);
     }
 }
 
@@ -97,12 +108,15 @@ TEST(DynamicBias, NamesWhatIsWrong) {
   const auto refuses = [&](const Options& o, const char* field) {
     return fails_with(decoded<DynamicBias>(o), Errc::shape_mismatch, field);
   };
-  EXPECT_TRUE(refuses(net.options().table("hiddenBias", Array<float>(3), {3, 0, 0}, 1), "hiddenBias"));
-  EXPECT_TRUE(refuses(net.options().table("innerWeight", Array<float>(9), {1, 3, 3}, 3), "innerWeight"));
+  EXPECT_TRUE(
+      refuses(net.options().table("hiddenBias", Array<float>(3), {3, 0, 0}, 1), "hiddenBias"));
+  EXPECT_TRUE(
+      refuses(net.options().table("innerWeight", Array<float>(9), {1, 3, 3}, 3), "innerWeight"));
   EXPECT_TRUE(refuses(net.options().table("innerBias", Array<float>(8), 2, 4), "innerBias"));
   EXPECT_TRUE(refuses(net.options().table("outWeight", Array<float>(6), 2, 3), "outWeight"));
   Options half = Network(2, 4, 0, false, false, 3).options();
-  EXPECT_TRUE(fails_with(decoded<DynamicBias>(half.table("innerBias", Array<float>(4), 1, 4)), Errc::missing_option, "innerWeight"));
+  EXPECT_TRUE(fails_with(decoded<DynamicBias>(half.table("innerBias", Array<float>(4), 1, 4)),
+                         Errc::missing_option, "innerWeight"));
 }
 
 }  // namespace

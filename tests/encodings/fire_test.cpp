@@ -38,7 +38,10 @@ struct Network {
   }
   Options options() const {
     Options o;
-    o.number("heads", static_cast<double>(heads)).number("c", c).number("l", l).number("multiplier", multiplier);
+    o.number("heads", static_cast<double>(heads))
+        .number("c", c)
+        .number("l", l)
+        .number("multiplier", multiplier);
     o.number("epsilon", epsilon).table("hiddenWeight", weight, {width, 0, 0}, 1);
     o.table("hiddenBias", bias, {width, 0, 0}, 1).table("outWeight", out, heads, width);
     return std::move(o.table("outBias", out_bias, {heads, 0, 0}, 1));
@@ -47,7 +50,8 @@ struct Network {
     const auto psi = [&](double x) { return std::log(std::abs(c * x) + 1); };
     const double x = psi(m - j) / (psi(std::max(m, std::abs(l * multiplier))) + epsilon);
     double sum = out_bias[h];
-    for (Index u = 0; u < width; ++u) sum += out[h * width + u] * std::max(weight[u] * x + bias[u], 0.0);
+    for (Index u = 0; u < width; ++u)
+      sum += out[h * width + u] * std::max(weight[u] * x + bias[u], 0.0);
     return sum;
   }
 };
@@ -71,7 +75,8 @@ TYPED_TEST(FireAt, FollowsTheNetworkUnitByUnit) {
           const Array<float> got = bias_of(e, h, positions(q), positions(k));
           for (Index t = 0; t < 5; ++t)
             for (Index j = 0; j < n; ++j)
-              ASSERT_NEAR(got[t * n + j], net(h, q[t], k[j]), tolerance) << width << ' ' << q[t] << ' ' << k[j];
+              ASSERT_NEAR(got[t * n + j], net(h, q[t], k[j]), tolerance)
+                  << width << ' ' << q[t] << ' ' << k[j];
         }
       }
   }
@@ -81,9 +86,12 @@ TYPED_TEST(FireAt, EqualsTheFormulaInsideAttention) {
   Network net(4, 8, 3);
   net.l = 12;
   const Encoding e = made<Fire, TypeParam>(net.options());
-  reference::expect_attention_everywhere<TypeParam>(e, 4, 6, [&](const Problem& p) {
-    return [&](Index, Index h, Index t, Index j) { return net(h, p.q_at(t), p.k_at(j)); };
-  }, attention_tolerance);
+  reference::expect_attention_everywhere<TypeParam>(
+      e, 4, 6,
+      [&](const Problem& p) {
+        return [&](Index, Index h, Index t, Index j) { return net(h, p.q_at(t), p.k_at(j)); };
+      },
+      attention_tolerance);
 }
 
 TEST(Fire, IsAFunctionOfDistanceUpToTheThreshold) {
@@ -92,10 +100,12 @@ TEST(Fire, IsAFunctionOfDistanceUpToTheThreshold) {
   const Array<double> k = counted(400), q = counted(512, 1);
   const Array<float> got = bias_of(e, 0, positions(q), positions(k));
   for (Index t = 1; t < 512; ++t)
-    for (Index j = 1; j < 400; ++j) ASSERT_NEAR(got[t * 400 + j], got[(t - 1) * 400 + j - 1], tolerance);
+    for (Index j = 1; j < 400; ++j)
+      ASSERT_NEAR(got[t * 400 + j], got[(t - 1) * 400 + j - 1], tolerance);
   // Beyond it the query's own position counts: the same distance is a smaller quotient.
   const Array<double> far{100000}, key{99000}, near_far{1000}, near_key{0};
-  EXPECT_NE(bias_of(e, 0, positions(far), positions(key))[0], bias_of(e, 0, positions(near_far), positions(near_key))[0]);
+  EXPECT_NE(bias_of(e, 0, positions(far), positions(key))[0],
+            bias_of(e, 0, positions(near_far), positions(near_key))[0]);
 }
 
 TEST(Fire, TakesUnitsThatNeverSwitchOrSwitchTogether) {
@@ -112,7 +122,8 @@ TEST(Fire, TakesUnitsThatNeverSwitchOrSwitchTogether) {
 
 TEST(Fire, NamesWhatIsWrong) {
   Network net(2, 4, 6);
-  EXPECT_TRUE(fails_with(decoded<Fire>(Network(2, 4, 6).options().number("c", std::nan(""))), Errc::not_finite, "c"));
+  EXPECT_TRUE(fails_with(decoded<Fire>(Network(2, 4, 6).options().number("c", std::nan(""))),
+                         Errc::not_finite, "c"));
   net.epsilon = 0;
   net.l = 0;
   EXPECT_TRUE(fails_with(decoded<Fire>(net.options()), Errc::out_of_range, "l"));

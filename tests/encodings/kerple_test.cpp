@@ -64,31 +64,38 @@ TYPED_TEST(KerpleAt, EqualsTheFormulaInsideAttention) {
   const Array<double> r1{1, 0.3, 2, 0.02}, r2{0.5, 1.7, 0.1, 1};
   for (std::string_view kind : {"log", "power"}) {
     const Encoding e = made<Kerple, TypeParam>(of(kind, r1, r2));
-    reference::expect_attention_everywhere<TypeParam>(e, 4, 6, [&](const Problem& p) {
-      return [&](Index, Index h, Index t, Index j) {
-        const double d = p.q_at(t) - p.k_at(j);
-        return d <= 0 ? 0.0 : formula(kind, r1[h], r2[h], d);
-      };
-    }, attention_tolerance);
+    reference::expect_attention_everywhere<TypeParam>(
+        e, 4, 6,
+        [&](const Problem& p) {
+          return [&](Index, Index h, Index t, Index j) {
+            const double d = p.q_at(t) - p.k_at(j);
+            return d <= 0 ? 0.0 : formula(kind, r1[h], r2[h], d);
+          };
+        },
+        attention_tolerance);
   }
 }
 
 TYPED_TEST(KerpleAt, WeakensScoresBeforeThePenalty) {
   const Array<double> r1{0.2, 0.5}, r2{0.9, 0.8}, w1{0.1, 0.4}, w2{1.2, 0.9};
   const Encoding e = made<Kerple, TypeParam>(of("power", r1, r2).list("w1", w1).list("w2", w2));
-  reference::expect_attention_everywhere<TypeParam>(e, 2, 3, [&](const Problem& p) {
-    return [&](Index b, Index h, Index t, Index j) {
-      const double d = std::max(p.q_at(t) - p.k_at(j), 0.0);
-      if (d == 0) return 0.0;
-      const double score = p.dot(p.q_row(b, h, t), p.k_row(b, h, j)) / std::sqrt(3.0);
-      return score * (std::exp(-w1[h] * std::pow(d, w2[h])) - 1) - r1[h] * std::pow(d, r2[h]);
-    };
-  }, attention_tolerance);
+  reference::expect_attention_everywhere<TypeParam>(
+      e, 2, 3,
+      [&](const Problem& p) {
+        return [&](Index b, Index h, Index t, Index j) {
+          const double d = std::max(p.q_at(t) - p.k_at(j), 0.0);
+          if (d == 0) return 0.0;
+          const double score = p.dot(p.q_row(b, h, t), p.k_row(b, h, j)) / std::sqrt(3.0);
+          return score * (std::exp(-w1[h] * std::pow(d, w2[h])) - 1) - r1[h] * std::pow(d, r2[h]);
+        };
+      },
+      attention_tolerance);
 }
 
 TEST(Kerple, HasTheWorkedNumbers) {
   const Array<double> q{1000}, k{1000, 999, 990, 0};
-  const Array<float> got = bias_of(made<Kerple>(of("log", {1}, {0.5})), 0, positions(q), positions(k));
+  const Array<float> got =
+      bias_of(made<Kerple>(of("log", {1}, {0.5})), 0, positions(q), positions(k));
   const Array<double> want{0, -0.405465108, -1.79175947, -6.2166061};
   for (Index i = 0; i < 4; ++i) EXPECT_NEAR(got[i], want[i], 1e-6);
 }
@@ -100,16 +107,20 @@ TEST(Kerple, IsAlibiAsAPowerOfOne) {
   const Encoding alibi = made<Alibi>(Options().number("heads", 8));
   const Array<double> q{300}, k = counted(301);
   for (Index h = 0; h < 8; ++h)
-    EXPECT_EQ(bias_of(kerple, h, positions(q), positions(k)), bias_of(alibi, h, positions(q), positions(k)));
+    EXPECT_EQ(bias_of(kerple, h, positions(q), positions(k)),
+              bias_of(alibi, h, positions(q), positions(k)));
 }
 
 TEST(Kerple, NeverRisesWithDistanceAndStaysPreciseNearZero) {
   const Array<double> q{4096}, k = counted(4097);
-  const Array<float> got = bias_of(made<Kerple>(of("log", {1}, {0.01})), 0, positions(q), positions(k));
+  const Array<float> got =
+      bias_of(made<Kerple>(of("log", {1}, {0.01})), 0, positions(q), positions(k));
   for (Index j = 1; j < got.size(); ++j) EXPECT_LE(got[j - 1], got[j]);
   // 1 + r2 would round to 1.
   const Array<double> here{1}, there{0};
-  EXPECT_NEAR(bias_of(made<Kerple>(of("log", {1e6}, {1e-18})), 0, positions(here), positions(there))[0], -1e-12, 1e-18);
+  EXPECT_NEAR(
+      bias_of(made<Kerple>(of("log", {1e6}, {1e-18})), 0, positions(here), positions(there))[0],
+      -1e-12, 1e-18);
 }
 
 TEST(Kerple, IsNothingWithoutAFactor) {
@@ -128,11 +139,14 @@ TEST(Kerple, NamesWhatIsWrong) {
   EXPECT_TRUE(fails_with(decoded<Kerple>(of("power", {1}, {0})), Errc::out_of_range, "r2"));
   EXPECT_TRUE(fails_with(decoded<Kerple>(of("power", {1}, {2.5})), Errc::out_of_range, "r2"));
   EXPECT_TRUE(fails_with(decoded<Kerple>(of("log", {-1}, {1})), Errc::out_of_range, "r1"));
-  EXPECT_TRUE(fails_with(decoded<Kerple>(of("log", {1}, {1}).list("w1", {1})), Errc::missing_option, "w2"));
-  EXPECT_TRUE(fails_with(decoded<Kerple>(of("log", {1}, {1}).list("w2", {1})), Errc::missing_option, "w1"));
+  EXPECT_TRUE(
+      fails_with(decoded<Kerple>(of("log", {1}, {1}).list("w1", {1})), Errc::missing_option, "w2"));
+  EXPECT_TRUE(
+      fails_with(decoded<Kerple>(of("log", {1}, {1}).list("w2", {1})), Errc::missing_option, "w1"));
   EXPECT_TRUE(fails_with(decoded<Kerple>(of("log", {1, 2}, {1})), Errc::shape_mismatch, "r2"));
   const Array<double> bad{std::numeric_limits<double>::infinity()};
-  EXPECT_TRUE(fails_with(made<Kerple>(of("log", {1}, {1})).accepts(positions(bad)), Errc::not_finite, "positions"));
+  EXPECT_TRUE(fails_with(made<Kerple>(of("log", {1}, {1})).accepts(positions(bad)),
+                         Errc::not_finite, "positions"));
 }
 
 }  // namespace

@@ -51,7 +51,8 @@ TYPED_TEST(SandwichAt, IsTheClosedFormAndTheInnerProduct) {
   for (int start : {0, 1})
     for (int dim : {2, 6, 128}) {
       const Encoding e = made<Sandwich, TypeParam>(of(3, dim, start));
-      for (Index n : {Index{0}, Index{1}, TestFixture::most, Index{150}})  // 150: several runs of 64
+      for (Index n :
+           {Index{0}, Index{1}, TestFixture::most, Index{150}})  // 150: several runs of 64
         for (bool consecutive : {true, false}) {
           const Array<double> q = consecutive ? counted(3, 40) : Array<double>{500, -3, 2.5};
           const Array<double> k = counted(n, -7);
@@ -71,11 +72,14 @@ TYPED_TEST(SandwichAt, IsTheClosedFormAndTheInnerProduct) {
 
 TYPED_TEST(SandwichAt, EqualsTheFormulaInsideAttention) {
   const Encoding e = made<Sandwich, TypeParam>(of(4, 16));
-  reference::expect_attention_everywhere<TypeParam>(e, 4, 6, [](const Problem& p) {
-    return [&p](Index, Index h, Index t, Index j) {
-      return cosines(p.q_at(t) - p.k_at(j), 16, 0) / (2.0 * static_cast<double>(h + 1));
-    };
-  }, attention_tolerance);
+  reference::expect_attention_everywhere<TypeParam>(
+      e, 4, 6,
+      [](const Problem& p) {
+        return [&p](Index, Index h, Index t, Index j) {
+          return cosines(p.q_at(t) - p.k_at(j), 16, 0) / (2.0 * static_cast<double>(h + 1));
+        };
+      },
+      attention_tolerance);
 }
 
 TEST(Sandwich, HasTheWorkedNumbers) {
@@ -84,19 +88,23 @@ TEST(Sandwich, HasTheWorkedNumbers) {
   const Array<double> from_1{0, -1.44661851, -5.20199263, -17.1339862, -32.8718187, -50.9083411};
   for (int start : {0, 1}) {
     // Head 1 of 8 has the divisor 1.
-    const Array<float> got = bias_of(made<Sandwich>(of(8, 128, start)), 0, positions(q), positions(k));
-    for (Index i = 0; i < 6; ++i) EXPECT_NEAR(got[i], (start == 0 ? from_0 : from_1)[i], 3e-6) << start << ' ' << k[i];
+    const Array<float> got =
+        bias_of(made<Sandwich>(of(8, 128, start)), 0, positions(q), positions(k));
+    for (Index i = 0; i < 6; ++i)
+      EXPECT_NEAR(got[i], (start == 0 ? from_0 : from_1)[i], 3e-6) << start << ' ' << k[i];
   }
 }
 
 TEST(Sandwich, EqualsTheInnerProductOfTheLibrarysOwnSinusoids) {
   const Encoding sandwich = made<Sandwich>(of(8, 64));
-  const Array<float> rows = embedding_of(made<Sinusoidal>(Options().number("dim", 64)), counted(200));
+  const Array<float> rows =
+      embedding_of(made<Sinusoidal>(Options().number("dim", 64)), counted(200));
   const Array<double> q{199}, k = counted(200);
   const Array<float> got = bias_of(sandwich, 0, positions(q), positions(k));
   for (Index j = 0; j < 200; ++j) {
     double sum = -32;
-    for (Index c = 0; c < 64; ++c) sum += static_cast<double>(rows[199 * 64 + c]) * rows[j * 64 + c];
+    for (Index c = 0; c < 64; ++c)
+      sum += static_cast<double>(rows[199 * 64 + c]) * rows[j * 64 + c];
     EXPECT_NEAR(got[j], sum, 1e-5) << j;  // 64 rounded sines
   }
 }
@@ -121,7 +129,8 @@ TEST(Sandwich, IsExactFarAway) {
 TEST(Sandwich, NamesWhatIsWrong) {
   EXPECT_TRUE(fails_with(decoded<Sandwich>(of(1, 5)), Errc::not_even, "dim"));
   EXPECT_TRUE(fails_with(decoded<Sandwich>(of(1, 8, 2)), Errc::out_of_range, "start"));
-  EXPECT_TRUE(fails_with(decoded<Sandwich>(of(1, 8).number("base", 1)), Errc::out_of_range, "base"));
+  EXPECT_TRUE(
+      fails_with(decoded<Sandwich>(of(1, 8).number("base", 1)), Errc::out_of_range, "base"));
 }
 
 }  // namespace

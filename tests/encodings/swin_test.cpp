@@ -23,7 +23,8 @@ constexpr double tolerance = 1e-5;
 Index entries(Index h, Index w) { return (2 * h - 1) * (2 * w - 1); }
 Options of(Index h, Index w, Index heads, const Array<float>& table) {
   Options o;
-  o.number("heads", static_cast<double>(heads)).list("window", {static_cast<double>(h), static_cast<double>(w)});
+  o.number("heads", static_cast<double>(heads))
+      .list("window", {static_cast<double>(h), static_cast<double>(w)});
   return std::move(o.table("table", table, table.size() / heads, heads));
 }
 Array<float> counting(Index n) {
@@ -59,13 +60,24 @@ TYPED_TEST(SwinAt, EqualsTheFormulaInsideAttention) {
   const Array<float> table = Random(1).floats(entries(h, w) * 4);
   const Encoding e = made<Swin, TypeParam>(of(h, w, 4, table));
   for (Index kv_heads : {4, 2, 1}) {
-    Problem p({.batch = 2, .heads = 4, .kv_heads = kv_heads, .queries = n, .keys = n, .head_dim = 6, .value_dim = 3}, 2);
+    Problem p({.batch = 2,
+               .heads = 4,
+               .kv_heads = kv_heads,
+               .queries = n,
+               .keys = n,
+               .head_dim = 6,
+               .value_dim = 3},
+              2);
     p.axes = 2;
     p.q_pos = p.k_pos = Grid(h, w).coordinates;
-    reference::expect_attention<TypeParam>(e, p, [&](Index, Index head, Index t, Index j) {
-      const auto dh = static_cast<Index>(p.q_at(t, 0) - p.k_at(j, 0)), dw = static_cast<Index>(p.q_at(t, 1) - p.k_at(j, 1));
-      return static_cast<double>(table[((dh + h - 1) * (2 * w - 1) + dw + w - 1) * 4 + head]);
-    }, tolerance);
+    reference::expect_attention<TypeParam>(
+        e, p,
+        [&](Index, Index head, Index t, Index j) {
+          const auto dh = static_cast<Index>(p.q_at(t, 0) - p.k_at(j, 0)),
+                     dw = static_cast<Index>(p.q_at(t, 1) - p.k_at(j, 1));
+          return static_cast<double>(table[((dh + h - 1) * (2 * w - 1) + dw + w - 1) * 4 + head]);
+        },
+        tolerance);
   }
 }
 
@@ -83,7 +95,9 @@ TEST(Swin, F15HasAsManyRowsAsOffsets) {
 
 TEST(Swin, RefusesPositionsOutsideTheWindow) {
   const Encoding e = made<Swin>(of(2, 3, 1, counting(15)));
-  const auto accepts = [&](Array<double> p) { return e.accepts(Positions::of(p.data(), p.size() / 2, 2)); };
+  const auto accepts = [&](Array<double> p) {
+    return e.accepts(Positions::of(p.data(), p.size() / 2, 2));
+  };
   EXPECT_TRUE(reference::succeeds(accepts({0, 1, 0, 2})));
   EXPECT_TRUE(fails_with(accepts({0, 2, 0, 2}), Errc::position_out_of_table, "positions"));
   EXPECT_TRUE(fails_with(accepts({0, 1, 0, 3}), Errc::position_out_of_table, "positions"));
@@ -94,9 +108,12 @@ TEST(Swin, RefusesPositionsOutsideTheWindow) {
 }
 
 TEST(Swin, NamesWhatIsWrong) {
-  EXPECT_TRUE(fails_with(decoded<Swin>(of(2, 3, 1, counting(15)).list("window", {2, 2.5})), Errc::not_integer, "window"));
-  EXPECT_TRUE(fails_with(decoded<Swin>(of(2, 3, 1, counting(15)).list("window", {0, 3})), Errc::out_of_range, "window"));
-  EXPECT_TRUE(fails_with(decoded<Swin>(of(2, 3, 1, counting(15)).list("window", {3})), Errc::shape_mismatch, "window"));
+  EXPECT_TRUE(fails_with(decoded<Swin>(of(2, 3, 1, counting(15)).list("window", {2, 2.5})),
+                         Errc::not_integer, "window"));
+  EXPECT_TRUE(fails_with(decoded<Swin>(of(2, 3, 1, counting(15)).list("window", {0, 3})),
+                         Errc::out_of_range, "window"));
+  EXPECT_TRUE(fails_with(decoded<Swin>(of(2, 3, 1, counting(15)).list("window", {3})),
+                         Errc::shape_mismatch, "window"));
 }
 
 }  // namespace

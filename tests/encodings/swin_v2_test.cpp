@@ -49,7 +49,9 @@ struct Network {
   double operator()(Index h, double row, double col) const {
     double sum = 0;
     for (Index u = 0; u < width; ++u)
-      sum += out[h * width + u] * std::max(weight[2 * u] * coordinate(0, row) + weight[2 * u + 1] * coordinate(1, col) + bias[u], 0.0);
+      sum += out[h * width + u] * std::max(weight[2 * u] * coordinate(0, row) +
+                                               weight[2 * u + 1] * coordinate(1, col) + bias[u],
+                                           0.0);
     return 16 / (1 + std::exp(-sum));
   }
 };
@@ -65,7 +67,8 @@ TYPED_TEST(SwinV2At, EqualsTheNetworkByItselfAndInsideAttention) {
     const Network net({4, 2}, trained, 3, 9, 1);
     const Encoding e = made<SwinV2, TypeParam>(net.options());
     const Grid grid(h, w);
-    Problem p({.heads = 3, .kv_heads = 3, .queries = n, .keys = n, .head_dim = 5, .value_dim = 3}, 2, 0.5);
+    Problem p({.heads = 3, .kv_heads = 3, .queries = n, .keys = n, .head_dim = 5, .value_dim = 3},
+              2, 0.5);
     p.axes = 2;
     p.q_pos = p.k_pos = grid.coordinates;
     const auto bias = [&](Index, Index head, Index t, Index j) {
@@ -87,7 +90,8 @@ TEST(SwinV2, HasTheWorkedCoordinates) {
   auto window = Buffer<double>::make(2);
   (*window)[0] = (*window)[1] = 8;
   o.window = std::move(*window);
-  for (const auto& [offset, want] : {std::pair{0.0, 0.0}, {1.0, 0.366511891}, {3.0, 0.715613796}, {7.0, 1.05664167}}) {
+  for (const auto& [offset, want] :
+       {std::pair{0.0, 0.0}, {1.0, 0.366511891}, {3.0, 0.715613796}, {7.0, 1.05664167}}) {
     EXPECT_NEAR(SwinV2::coordinate(o, 0, offset), want, 1e-8);
     EXPECT_NEAR(SwinV2::coordinate(o, 1, -offset), -want, 1e-8);
   }
@@ -96,7 +100,8 @@ TEST(SwinV2, HasTheWorkedCoordinates) {
 TEST(SwinV2, IsFiniteInAWindowOfOne) {
   const Network net({1, 4}, {}, 2, 5, 3);
   const Grid grid(1, 4);
-  const Array<float> got = bias_of(made<SwinV2>(net.options()), 1, grid.positions(), grid.positions());
+  const Array<float> got =
+      bias_of(made<SwinV2>(net.options()), 1, grid.positions(), grid.positions());
   for (Index i = 0; i < 16; ++i)
     EXPECT_NEAR(got[i], net(1, 0, static_cast<double>(i / 4 - i % 4)), tolerance);
 }
@@ -107,11 +112,18 @@ TEST(SwinV2, LeavesTheScaleToTheCosineOutside) {
 
 TEST(SwinV2, NamesWhatIsWrong) {
   const Network net({2, 2}, {}, 1, 3, 5);
-  EXPECT_TRUE(fails_with(decoded<SwinV2>(net.options().list("pretrainedWindow", {2.5, 2})), Errc::not_integer, "pretrainedWindow"));
-  EXPECT_TRUE(fails_with(decoded<SwinV2>(net.options().list("window", {2, 4096})), Errc::out_of_range, "window"));
-  EXPECT_TRUE(fails_with(decoded<SwinV2>(net.options().table("hiddenBias", Array<float>(4), {4, 0, 0}, 1)), Errc::shape_mismatch, "hiddenBias"));
-  EXPECT_TRUE(fails_with(decoded<SwinV2>(net.options().table("outWeight", Array<float>(4), 1, 4)), Errc::shape_mismatch, "outWeight"));
-  EXPECT_TRUE(fails_with(decoded<SwinV2>(net.options().table("hiddenWeight", Array<float>(9), 3, 3)), Errc::shape_mismatch, "hiddenWeight"));
+  EXPECT_TRUE(fails_with(decoded<SwinV2>(net.options().list("pretrainedWindow", {2.5, 2})),
+                         Errc::not_integer, "pretrainedWindow"));
+  EXPECT_TRUE(fails_with(decoded<SwinV2>(net.options().list("window", {2, 4096})),
+                         Errc::out_of_range, "window"));
+  EXPECT_TRUE(
+      fails_with(decoded<SwinV2>(net.options().table("hiddenBias", Array<float>(4), {4, 0, 0}, 1)),
+                 Errc::shape_mismatch, "hiddenBias"));
+  EXPECT_TRUE(fails_with(decoded<SwinV2>(net.options().table("outWeight", Array<float>(4), 1, 4)),
+                         Errc::shape_mismatch, "outWeight"));
+  EXPECT_TRUE(
+      fails_with(decoded<SwinV2>(net.options().table("hiddenWeight", Array<float>(9), 3, 3)),
+                 Errc::shape_mismatch, "hiddenWeight"));
 }
 
 }  // namespace

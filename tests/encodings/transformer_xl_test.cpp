@@ -48,7 +48,8 @@ struct Model {
     double sum = 0;
     for (Index e = 0; e < width; ++e) {
       const Index half = width / 2, i = e % half;
-      const double angle = d * std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(width));
+      const double angle =
+          d * std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(width));
       sum += (e < half ? std::sin(angle) : std::cos(angle)) * relative[(h * dim + c) * width + e];
     }
     return sum;
@@ -86,10 +87,12 @@ TYPED_TEST(TransformerXlAt, EqualsTheFormulaInsideAttention) {
   // Everything kept; a part kept, the rest projected when met; nothing kept; limited.
   for (int reach : {512, 9, 0}) {
     model.reach = reach;
-    reference::expect_attention_everywhere<TypeParam>(made<TransformerXl, TypeParam>(model.options()), 4, 6, bias_of, tolerance);
+    reference::expect_attention_everywhere<TypeParam>(
+        made<TransformerXl, TypeParam>(model.options()), 4, 6, bias_of, tolerance);
   }
   model.clamp = 7;
-  reference::expect_attention_everywhere<TypeParam>(made<TransformerXl, TypeParam>(model.options()), 4, 6, bias_of, tolerance);
+  reference::expect_attention_everywhere<TypeParam>(made<TransformerXl, TypeParam>(model.options()),
+                                                    4, 6, bias_of, tolerance);
 }
 
 TYPED_TEST(TransformerXlAt, TakesEveryHeadWidth) {
@@ -97,7 +100,8 @@ TYPED_TEST(TransformerXlAt, TakesEveryHeadWidth) {
     const Model model(1, dim, 4, static_cast<std::uint64_t>(dim));
     Problem p({.queries = 5, .keys = 19, .head_dim = dim, .value_dim = 2}, 7);
     p.causal = true;
-    reference::expect_attention<TypeParam>(made<TransformerXl, TypeParam>(model.options()), p, model.bias(p), tolerance);
+    reference::expect_attention<TypeParam>(made<TransformerXl, TypeParam>(model.options()), p,
+                                           model.bias(p), tolerance);
   }
 }
 
@@ -114,16 +118,19 @@ TEST(TransformerXl, EqualsTheShiftOfRowsWhereTheCausalMaskLooks) {
     double sum = 0;
     for (Index c = 0; c < dim; ++c)
       sum += model.u[c] * p.k_row(0, 0, j)[c] +
-             (p.q_row(0, 0, t)[c] + model.v[c]) * model.r(0, static_cast<double>(keys - 1 - column), c);
+             (p.q_row(0, 0, t)[c] + model.v[c]) *
+                 model.r(0, static_cast<double>(keys - 1 - column), c);
     return sum / std::sqrt(3.0);
   };
-  reference::expect_attention<xsimd::default_arch>(made<TransformerXl>(model.options()), p, shifted, tolerance);
+  reference::expect_attention<xsimd::default_arch>(made<TransformerXl>(model.options()), p, shifted,
+                                                   tolerance);
 }
 
 TEST(TransformerXl, AttendsAlikeWithItsMemoryInPieces) {
   const Model model(2, 4, 8, 4);
   const Encoding e = made<TransformerXl>(model.options());
-  Problem whole({.heads = 2, .kv_heads = 2, .queries = 12, .keys = 12, .head_dim = 4, .value_dim = 3}, 5);
+  Problem whole(
+      {.heads = 2, .kv_heads = 2, .queries = 12, .keys = 12, .head_dim = 4, .value_dim = 3}, 5);
   whole.causal = true;
   const auto want = reference::attend<xsimd::default_arch>(e, whole, {});
   Problem last = whole;
@@ -134,14 +141,18 @@ TEST(TransformerXl, AttendsAlikeWithItsMemoryInPieces) {
   last.q_pos = reference::counted(5, 7);
   const auto got = reference::attend<xsimd::default_arch>(e, last, {});
   for (Index h = 0; h < 2; ++h)
-    for (Index i = 0; i < 15; ++i) EXPECT_NEAR(got.output[h * 15 + i], want.output[h * 36 + 21 + i], 2e-6);
+    for (Index i = 0; i < 15; ++i)
+      EXPECT_NEAR(got.output[h * 15 + i], want.output[h * 36 + 21 + i], 2e-6);
 }
 
 TEST(TransformerXl, IsPlainAttentionWithZeros) {
   Model zero(2, 4, 6, 6);
-  for (Array<float>* table : {&zero.u, &zero.v, &zero.relative}) *table = Array<float>(table->size());
-  Problem p({.heads = 2, .kv_heads = 1, .queries = 9, .keys = 20, .head_dim = 4, .value_dim = 3}, 7);
-  reference::expect_attention<xsimd::default_arch>(made<TransformerXl>(zero.options()), p, {}, 1e-5);
+  for (Array<float>* table : {&zero.u, &zero.v, &zero.relative})
+    *table = Array<float>(table->size());
+  Problem p({.heads = 2, .kv_heads = 1, .queries = 9, .keys = 20, .head_dim = 4, .value_dim = 3},
+            7);
+  reference::expect_attention<xsimd::default_arch>(made<TransformerXl>(zero.options()), p, {},
+                                                   1e-5);
 }
 
 TEST(TransformerXl, TakesProjectedVectors) {
@@ -150,18 +161,24 @@ TEST(TransformerXl, TakesProjectedVectors) {
   const Model model(2, dim, 4, 8);
   const Array<float> vectors = Random(9).floats(rows * 2 * dim);
   for (double shift : {0.0, 3.0, 100.0}) {
-    Problem p({.heads = 2, .kv_heads = 2, .queries = n, .keys = n, .head_dim = dim, .value_dim = 2}, 10);
+    Problem p({.heads = 2, .kv_heads = 2, .queries = n, .keys = n, .head_dim = dim, .value_dim = 2},
+              10);
     for (Index t = 0; t < n; ++t) p.q_pos[t] += shift;
     const Encoding e = made<TransformerXl>(
         model.geometry().number("origin", n - 1).table("projected", vectors, {rows, 2, dim}, 3));
-    reference::expect_attention<xsimd::default_arch>(e, p, [&](Index b, Index h, Index t, Index j) {
-      const double row = std::clamp(p.q_at(t) - p.k_at(j) + static_cast<double>(n - 1), 0.0, static_cast<double>(rows - 1));
-      double sum = 0;
-      for (Index c = 0; c < dim; ++c)
-        sum += model.u[h * dim + c] * p.k_row(b, h, j)[c] +
-               (p.q_row(b, h, t)[c] + model.v[h * dim + c]) * vectors[(static_cast<Index>(row) * 2 + h) * dim + c];
-      return sum / std::sqrt(3.0);
-    }, tolerance);
+    reference::expect_attention<xsimd::default_arch>(
+        e, p,
+        [&](Index b, Index h, Index t, Index j) {
+          const double row = std::clamp(p.q_at(t) - p.k_at(j) + static_cast<double>(n - 1), 0.0,
+                                        static_cast<double>(rows - 1));
+          double sum = 0;
+          for (Index c = 0; c < dim; ++c)
+            sum += model.u[h * dim + c] * p.k_row(b, h, j)[c] +
+                   (p.q_row(b, h, t)[c] + model.v[h * dim + c]) *
+                       vectors[(static_cast<Index>(row) * 2 + h) * dim + c];
+          return sum / std::sqrt(3.0);
+        },
+        tolerance);
   }
 }
 
@@ -179,15 +196,22 @@ TEST(TransformerXl, DependsOnDifferencesAlone) {
 TEST(TransformerXl, NamesWhatIsWrong) {
   const Model model(2, 3, 4, 13);
   const Array<float> vectors(5 * 2 * 3);
-  EXPECT_TRUE(fails_with(decoded<TransformerXl>(model.geometry()), Errc::missing_option, "relative"));
-  EXPECT_TRUE(fails_with(decoded<TransformerXl>(model.options().table("projected", vectors, {5, 2, 3}, 3)),
-                         Errc::option_not_applicable, "projected"));
-  EXPECT_TRUE(fails_with(decoded<TransformerXl>(model.geometry().number("origin", 5).table("projected", vectors, {5, 2, 3}, 3)),
-                         Errc::out_of_range, "origin"));
-  EXPECT_TRUE(fails_with(decoded<TransformerXl>(Model(2, 3, 5, 14).options()), Errc::not_even, "relative"));
-  EXPECT_TRUE(fails_with(decoded<TransformerXl>(model.options().number("clamp", 0)), Errc::out_of_range, "clamp"));
+  EXPECT_TRUE(
+      fails_with(decoded<TransformerXl>(model.geometry()), Errc::missing_option, "relative"));
+  EXPECT_TRUE(
+      fails_with(decoded<TransformerXl>(model.options().table("projected", vectors, {5, 2, 3}, 3)),
+                 Errc::option_not_applicable, "projected"));
+  EXPECT_TRUE(fails_with(
+      decoded<TransformerXl>(
+          model.geometry().number("origin", 5).table("projected", vectors, {5, 2, 3}, 3)),
+      Errc::out_of_range, "origin"));
+  EXPECT_TRUE(
+      fails_with(decoded<TransformerXl>(Model(2, 3, 5, 14).options()), Errc::not_even, "relative"));
+  EXPECT_TRUE(fails_with(decoded<TransformerXl>(model.options().number("clamp", 0)),
+                         Errc::out_of_range, "clamp"));
   const Array<double> half{0.5};
-  EXPECT_TRUE(fails_with(made<TransformerXl>(model.options()).accepts(reference::positions(half)), Errc::not_integer, "positions"));
+  EXPECT_TRUE(fails_with(made<TransformerXl>(model.options()).accepts(reference::positions(half)),
+                         Errc::not_integer, "positions"));
 }
 
 }  // namespace

@@ -58,7 +58,8 @@ template <class Arch>
 Outputs attend(const Encoding& e, const Problem& p, const posenc::TileSizes& tiles,
                std::optional<double> scale = {}) {
   const AttentionShape& s = p.s;
-  Outputs got{Array<float>(s.batch * s.heads * s.queries * s.value_dim), Array<float>(s.batch * s.heads * s.queries)};
+  Outputs got{Array<float>(s.batch * s.heads * s.queries * s.value_dim),
+              Array<float>(s.batch * s.heads * s.queries)};
   const Encoding* one = &e;
   const AttentionArguments arguments{
       .shape = s,
@@ -86,12 +87,15 @@ void expect_attention(const Encoding& e, const Problem& p, const Bias& bias, dou
   Terms terms;
   terms.bias = bias;
   terms.visible = [&](Index, Index, Index t, Index j) { return p.sees(t, j); };
-  const double own = e.score_scale(p.s.head_dim).value_or(1 / std::sqrt(static_cast<double>(p.s.head_dim)));
+  const double own =
+      e.score_scale(p.s.head_dim).value_or(1 / std::sqrt(static_cast<double>(p.s.head_dim)));
   const Answer want = attention(p.s, p.q, p.k, p.v, scale.value_or(own), terms);
-  for (const posenc::TileSizes& tiles : {posenc::TileSizes{}, {.queries = 1, .keys = 1}, {.queries = 6, .keys = 16}}) {
+  for (const posenc::TileSizes& tiles :
+       {posenc::TileSizes{}, {.queries = 1, .keys = 1}, {.queries = 6, .keys = 16}}) {
     const Outputs got = attend<Arch>(e, p, tiles, scale);
     for (Index i = 0; i < got.output.size(); ++i)
-      ASSERT_NEAR(got.output[i], want.output[i], tolerance) << "element " << i << ", tiles of " << tiles.queries;
+      ASSERT_NEAR(got.output[i], want.output[i], tolerance)
+          << "element " << i << ", tiles of " << tiles.queries;
     for (Index i = 0; i < got.log_sum_exp.size(); ++i) {
       const double exact = want.log_sum_exp[i];
       if (std::isinf(exact))
@@ -104,14 +108,21 @@ void expect_attention(const Encoding& e, const Problem& p, const Bias& bias, dou
 
 /// Odd sizes, grouped heads, decoding, more queries than keys, and positions in any order.
 template <class Arch, class BiasOf>
-void expect_attention_everywhere(const Encoding& e, Index heads, Index head_dim, BiasOf&& bias_of, double tolerance) {
+void expect_attention_everywhere(const Encoding& e, Index heads, Index head_dim, BiasOf&& bias_of,
+                                 double tolerance) {
   std::uint64_t seed = 100;
-  for (const auto& [queries, keys] : {std::pair<Index, Index>{1, 1}, {1, 37}, {5, 2}, {9, 37}, {33, 33}})
+  for (const auto& [queries, keys] :
+       {std::pair<Index, Index>{1, 1}, {1, 37}, {5, 2}, {9, 37}, {33, 33}})
     for (const Index kv_heads : {heads, Index{1}})
       for (const bool causal : {true, false})
         for (const bool in_order : {true, false}) {
-          Problem p({.batch = 2, .heads = heads, .kv_heads = kv_heads, .queries = queries, .keys = keys,
-                     .head_dim = head_dim, .value_dim = 5},
+          Problem p({.batch = 2,
+                     .heads = heads,
+                     .kv_heads = kv_heads,
+                     .queries = queries,
+                     .keys = keys,
+                     .head_dim = head_dim,
+                     .value_dim = 5},
                     ++seed);
           p.causal = causal;
           if (!in_order) {
@@ -121,8 +132,9 @@ void expect_attention_everywhere(const Encoding& e, Index heads, Index head_dim,
           }
           expect_attention<Arch>(e, p, bias_of(p), tolerance);
           if (::testing::Test::HasFatalFailure()) {
-            ADD_FAILURE() << queries << " queries, " << keys << " keys, " << kv_heads << " key heads, "
-                          << (causal ? "causal, " : "") << (in_order ? "in order" : "scattered");
+            ADD_FAILURE() << queries << " queries, " << keys << " keys, " << kv_heads
+                          << " key heads, " << (causal ? "causal, " : "")
+                          << (in_order ? "in order" : "scattered");
             return;
           }
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Exact comparison of products of powers: bucket boundaries are defined by logarithms, and floating
-/// point puts those that are whole numbers on the wrong side.
+/// Exact comparison of products of powers: bucket boundaries are defined by logarithms, and
+/// floating point puts those that are whole numbers on the wrong side.
 #pragma once
 
 #include <cstdint>

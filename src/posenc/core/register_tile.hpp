@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The matrix product of attention and of content terms, four rows by two vectors at a time.
 ///
-/// A panel holds `panel_width` columns interleaved: [depth][panel_width]. One step of the inner loop
-/// loads one line of a panel and broadcasts one element of each row, so nothing is shuffled; in
-/// WebAssembly broadcast loads reach 41 GFLOP/s where load-and-shuffle reaches 32.
+/// A panel holds `panel_width` columns interleaved: [depth][panel_width]. One step of the inner
+/// loop loads one line of a panel and broadcasts one element of each row, so nothing is shuffled;
+/// in WebAssembly broadcast loads reach 41 GFLOP/s where load-and-shuffle reaches 32.
 #pragma once
 
 #include "posenc/core/lanes.hpp"
@@ -15,9 +15,11 @@ namespace posenc {
 inline constexpr Index tile_rows = 4;
 inline constexpr Index tile_vectors = 2;
 template <class Arch>
-inline constexpr Index panel_width = tile_vectors* lanes<Arch>;
+inline constexpr Index panel_width = tile_vectors * lanes<Arch>;
 
-constexpr Index round_up(Index n, Index multiple) { return (n + multiple - 1) / multiple * multiple; }
+constexpr Index round_up(Index n, Index multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
 
 /// acc[tile_rows][panel_width] = a[tile_rows][depth] · panel[depth][panel_width].
 template <class Arch>

@@ -20,8 +20,10 @@ class VectorTable {
     VectorTable made;
     made.depth_ = depth;
     made.columns_ = round_up(count, block);
-    const auto plane = checked_product(static_cast<std::size_t>(made.columns_), static_cast<std::size_t>(depth));
-    const auto all = plane ? checked_product(*plane, static_cast<std::size_t>(planes)) : std::nullopt;
+    const auto plane =
+        checked_product(static_cast<std::size_t>(made.columns_), static_cast<std::size_t>(depth));
+    const auto all =
+        plane ? checked_product(*plane, static_cast<std::size_t>(planes)) : std::nullopt;
     if (!all) return Error{.code = Errc::too_large};
     auto data = Buffer<float>::make(*all);
     if (!data) return data.error();
@@ -44,7 +46,8 @@ class VectorTable {
     constexpr Index width = panel_width<Arch>;
     static_assert(block % width == 0);
     for (Index i = first / width * width; i < last; i += width)
-      RegisterTile<Arch>::template product<block>(rows, depth_, data_.data() + offset(plane, i), depth_)
+      RegisterTile<Arch>::template product<block>(rows, depth_, data_.data() + offset(plane, i),
+                                                  depth_)
           .store(out + i, columns_);
   }
 

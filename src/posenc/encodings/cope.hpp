@@ -30,7 +30,8 @@ class Cope : public EncodingDefaults {
   static constexpr Spec spec{
       .id = "cope",
       .title = "CoPE",
-      .summary = "Positions that count keys by how much the query attends to them, from a learned table.",
+      .summary =
+          "Positions that count keys by how much the query attends to them, from a learned table.",
       .formula = "s(m, j) += qₘ·E[p], p = Σ_{t=j..m} σ(s(m, t))",
       .paper = "Golovneva et al., 2024",
       .url = "https://arxiv.org/abs/2405.18719",
@@ -41,7 +42,8 @@ class Cope : public EncodingDefaults {
   static constexpr std::array fields{
       F::integer<&Options::head_dim>("headDim", "Width of one head.", 1, 4096).required(64),
       F::boolean<&Options::scale_logits>("scaleLogits", "Scale the position logits like q·k."),
-      F::table<&Options::table>("table", "One vector per position, as columns [headDim, maxPositions].",
+      F::table<&Options::table>("table",
+                                "One vector per position, as columns [headDim, maxPositions].",
                                 Dim::of("headDim"), Dim::any("maxPositions", 64))
           .required()};
 
@@ -70,18 +72,21 @@ class Cope : public EncodingDefaults {
       const Index count = load_rows(t.q, i, factor, block);
       float least = last_;
       for (Index r = 0; r < count; ++r) least = std::min(least, passed(t, i + r));
-      table_.products<Arch>(block, 0, static_cast<Index>(least), static_cast<Index>(last_) + 1, logits);
+      table_.products<Arch>(block, 0, static_cast<Index>(least), static_cast<Index>(last_) + 1,
+                            logits);
       for (Index r = 0; r < count; ++r) {
         open_gates<Arch>(t.scores.row(i + r), t.scores.cols, gates);
-        t.carry.row(i + r)[0] =
-            add_logits(logits + r * table_.columns(), gates, passed(t, i + r), t.scores.row(i + r), t.scores.cols);
+        t.carry.row(i + r)[0] = add_logits(logits + r * table_.columns(), gates, passed(t, i + r),
+                                           t.scores.row(i + r), t.scores.cols);
       }
     }
   }
 
  private:
   Cope(VectorTable table, Index count, bool scale_logits)
-      : table_(std::move(table)), last_(static_cast<float>(count - 1)), scale_logits_(scale_logits) {}
+      : table_(std::move(table)),
+        last_(static_cast<float>(count - 1)),
+        scale_logits_(scale_logits) {}
 
   /// Of a scale of 0 nothing is left to divide.
   static float inverse(float scale) { return scale == 0 ? 0.0f : 1 / scale; }

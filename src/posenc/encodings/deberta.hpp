@@ -18,10 +18,10 @@ namespace posenc {
 ///   i = clip(bucket(m - j) + span, 0, 2 span - 1),   span = buckets, else maxDistance
 ///
 /// Both terms use m - j: the paper writes j - m for the second, but the published weights do not.
-/// `terms` says which there are. Tables are projected and may be shared by layers; without `buckets`
-/// (v1) every distance below maxDistance has rows of its own. Hugging Face counts on beyond
-/// maxDistance, so that far keys in the future get row 0; Microsoft's original limits the distance
-/// first and gives row 1: `limit`.
+/// `terms` says which there are. Tables are projected and may be shared by layers; without
+/// `buckets` (v1) every distance below maxDistance has rows of its own. Hugging Face counts on
+/// beyond maxDistance, so that far keys in the future get row 0; Microsoft's original limits the
+/// distance first and gives row 1: `limit`.
 class Deberta : public EncodingDefaults {
  public:
   enum Term : unsigned { c2p = 1, p2c = 2 };
@@ -39,7 +39,8 @@ class Deberta : public EncodingDefaults {
   static constexpr Spec spec{
       .id = "deberta",
       .title = "DeBERTa disentangled",
-      .summary = "Queries meet the vector of the distance, and keys another one, in logarithmic buckets.",
+      .summary =
+          "Queries meet the vector of the distance, and keys another one, in logarithmic buckets.",
       .formula = "s(m, j) = (qₘ·kⱼ + qₘ·Kʳ[δ] + kⱼ·Qʳ[δ])/√(3d), δ = bucket(m − j)",
       .paper = "He et al., 2021",
       .url = "https://arxiv.org/abs/2006.03654",
@@ -51,33 +52,42 @@ class Deberta : public EncodingDefaults {
   static constexpr std::array fields{
       F::integer<&Options::heads>("heads", "Query heads.", 1, 65536).required(8),
       F::integer<&Options::head_dim>("headDim", "Width of one head.", 1, 4096).required(64),
-      F::integer<&Options::buckets>("buckets", "Distances per side that have rows; logarithmic beyond half of them.",
-                                    4, 4096)
+      F::integer<&Options::buckets>(
+          "buckets", "Distances per side that have rows; logarithmic beyond half of them.", 4, 4096)
           .multiple_of(2)
           .falls_back_to("maxDistance"),
-      F::integer<&Options::max_distance>("maxDistance", "The distance where the last bucket ends.", 1, 65536)
+      F::integer<&Options::max_distance>("maxDistance", "The distance where the last bucket ends.",
+                                         1, 65536)
           .logarithmic(),
       F::names<&Options::terms>("terms", "Content to position, position to content.", term_names),
-      F::boolean<&Options::limit>("limit", "Limit distances to maxDistance - 1 first, as the original code does."),
-      F::table<&Options::position_query>("positionQuery", "Meets keys, for p2c [2 buckets, heads, headDim].",
-                                         Dim::of("buckets", 2), Dim::of("heads"), Dim::of("headDim"))
+      F::boolean<&Options::limit>(
+          "limit", "Limit distances to maxDistance - 1 first, as the original code does."),
+      F::table<&Options::position_query>(
+          "positionQuery", "Meets keys, for p2c [2 buckets, heads, headDim].",
+          Dim::of("buckets", 2), Dim::of("heads"), Dim::of("headDim"))
           .usual(),
-      F::table<&Options::position_key>("positionKey", "Meets queries, for c2p [2 buckets, heads, headDim].",
+      F::table<&Options::position_key>("positionKey",
+                                       "Meets queries, for c2p [2 buckets, heads, headDim].",
                                        Dim::of("buckets", 2), Dim::of("heads"), Dim::of("headDim"))
           .usual()};
 
   static Result<Deberta> make(Options o) {
-    for (const auto& [term, table, field] :
-         {std::tuple{c2p, &o.position_key, "positionKey"}, {p2c, &o.position_query, "positionQuery"}})
+    for (const auto& [term, table, field] : {std::tuple{c2p, &o.position_key, "positionKey"},
+                                             {p2c, &o.position_query, "positionQuery"}})
       if ((o.terms & term) != 0 && table->empty())
-        return Error{.code = Errc::missing_option, .field = field, .expected = "given, since terms has it"};
+        return Error{
+            .code = Errc::missing_option, .field = field, .expected = "given, since terms has it"};
     if (o.buckets && *o.buckets / 2 >= o.max_distance - 1)
-      return Error{.code = Errc::out_of_range, .field = "maxDistance", .expected = "more than half of buckets plus 1",
-                   .received = static_cast<double>(o.max_distance), .low = static_cast<double>(*o.buckets / 2 + 2),
+      return Error{.code = Errc::out_of_range,
+                   .field = "maxDistance",
+                   .expected = "more than half of buckets plus 1",
+                   .received = static_cast<double>(o.max_distance),
+                   .low = static_cast<double>(*o.buckets / 2 + 2),
                    .high = 65536};
     Deberta made(o);
     if (Status s = made.index_distances(o); !s) return s.error();
-    for (const auto& [from, to] : {std::pair{&o.position_key, &made.keys_}, {&o.position_query, &made.queries_}})
+    for (const auto& [from, to] :
+         {std::pair{&o.position_key, &made.keys_}, {&o.position_query, &made.queries_}})
       if (Status s = made.pack(*from, *to); !s) return s.error();
     return made;
   }
@@ -110,8 +120,9 @@ class Deberta : public EncodingDefaults {
   /// Adds the products of each vector of `own` with the table rows of its distances to `others`;
   /// `sign` is 1 when own are the queries.
   template <class Arch>
-  void add_products(const ScoreTile& t, const View2<const float>& own, float factor, const VectorTable& table,
-                    const Positions& own_pos, const Positions& others, int sign) const {
+  void add_products(const ScoreTile& t, const View2<const float>& own, float factor,
+                    const VectorTable& table, const Positions& own_pos, const Positions& others,
+                    int sign) const {
     float* const block = t.scratch;
     float* const products = block + tile_rows * head_dim_;
     const auto [least, greatest] = std::minmax_element(others.data, others.data + others.count);
@@ -126,7 +137,8 @@ class Deberta : public EncodingDefaults {
         const Walk walk = walk_from(own_pos[i + r], others, sign);
         for (Index j = 0; j < others.count; ++j)
           (sign > 0 ? t.scores.row(i + r)[j] : t.scores.row(j)[i + r]) +=
-              product[walk.row != nullptr ? walk.row[j * walk.step] : row(sign * (own_pos[i + r] - others[j]))];
+              product[walk.row != nullptr ? walk.row[j * walk.step]
+                                          : row(sign * (own_pos[i + r] - others[j]))];
       }
     }
   }
@@ -139,7 +151,8 @@ class Deberta : public EncodingDefaults {
   Walk walk_from(double own, const Positions& others, int sign) const {
     const double first = sign * (own - others[0]), last = sign * (own - others[others.count - 1]);
     const double reach = static_cast<double>(reach_);
-    if (!others.consecutive || std::max(std::abs(first), std::abs(last)) > reach) return {nullptr, 0};
+    if (!others.consecutive || std::max(std::abs(first), std::abs(last)) > reach)
+      return {nullptr, 0};
     return {rows_.data() + static_cast<Index>(first) + reach_, -sign};
   }
 
@@ -157,8 +170,8 @@ class Deberta : public EncodingDefaults {
     for (Index d = -reach_; d <= reach_; ++d) {
       const Index size = d < 0 ? -d : d;
       const Index bucket = o.buckets ? buckets.data()[size] : size;
-      rows->data()[d + reach_] =
-          static_cast<std::int32_t>(std::clamp<Index>((d < 0 ? -bucket : bucket) + span, 0, 2 * span - 1));
+      rows->data()[d + reach_] = static_cast<std::int32_t>(
+          std::clamp<Index>((d < 0 ? -bucket : bucket) + span, 0, 2 * span - 1));
     }
     rows_ = std::move(*rows);
     return {};
@@ -179,7 +192,7 @@ class Deberta : public EncodingDefaults {
   Index heads_, head_dim_;
   unsigned terms_;
   VectorTable keys_, queries_;
-  Index reach_ = 0;             ///< farther distances have the rows of this one
+  Index reach_ = 0;            ///< farther distances have the rows of this one
   Buffer<std::int32_t> rows_;  ///< [2 reach + 1]
 };
 

@@ -18,8 +18,8 @@ namespace posenc {
 ///   d = m max(K/Q, 1) - j max(Q/K, 1) + (K - 1) max(Q/K, 1)
 ///
 /// for Q query and K key positions along an axis. The query is not scaled in the new terms. A table
-/// should have 2 max(Q, K) - 1 rows; one of another length is resized linearly, as the references do
-/// when a picture is larger than those of training. Positions are (row, column) from 0.
+/// should have 2 max(Q, K) - 1 rows; one of another length is resized linearly, as the references
+/// do when a picture is larger than those of training. Positions are (row, column) from 0.
 class Decomposed : public EncodingDefaults {
  public:
   struct Options {
@@ -27,18 +27,19 @@ class Decomposed : public EncodingDefaults {
     Buffer<double> size, key_size;
     Table height, width;
   };
-  static constexpr Spec spec{
-      .id = "decomposed",
-      .title = "Decomposed relative position",
-      .summary = "The query meets a learned vector for the offset of rows and another for that of columns.",
-      .formula = "s(m, j) = qₘ·kⱼ/√d + qₘ·Rʰ[Δh] + qₘ·Rʷ[Δw]",
-      .paper = "Li et al., 2022",
-      .url = "https://arxiv.org/abs/2112.01526",
-      .used_by = "SAM, MViTv2, ViTDet",
-      .sites = {.score = true},
-      .positions = PositionKind::index,
-      .axes = 2,
-      .relative = true};
+  static constexpr Spec spec{.id = "decomposed",
+                             .title = "Decomposed relative position",
+                             .summary =
+                                 "The query meets a learned vector for the offset of rows and "
+                                 "another for that of columns.",
+                             .formula = "s(m, j) = qₘ·kⱼ/√d + qₘ·Rʰ[Δh] + qₘ·Rʷ[Δw]",
+                             .paper = "Li et al., 2022",
+                             .url = "https://arxiv.org/abs/2112.01526",
+                             .used_by = "SAM, MViTv2, ViTDet",
+                             .sites = {.score = true},
+                             .positions = PositionKind::index,
+                             .axes = 2,
+                             .relative = true};
   static constexpr std::array<double, 2> example_size{14, 14};
   using F = FieldOf<Options>;
   static constexpr std::array fields{
@@ -46,8 +47,9 @@ class Decomposed : public EncodingDefaults {
       F::list<&Options::size>("size", "Rows and columns of the queries.", 1, 4096, Dim::exactly(2))
           .required(14)
           .examples(example_size),
-      F::list<&Options::key_size>("keySize", "Rows and columns of the keys, where pooled differently.", 1, 4096,
-                                  Dim::exactly(2)),
+      F::list<&Options::key_size>("keySize",
+                                  "Rows and columns of the keys, where pooled differently.", 1,
+                                  4096, Dim::exactly(2)),
       F::table<&Options::height>("relPosH", "One vector per offset of rows [offsets, headDim].",
                                  Dim::any("rowOffsets", 27), Dim::of("headDim"))
           .required(),
@@ -60,7 +62,10 @@ class Decomposed : public EncodingDefaults {
     for (std::size_t a = 0; a < 2; ++a) {
       for (const auto& [list, field] : {std::pair{&o.size, "size"}, {&o.key_size, "keySize"}})
         if (!list->empty() && (*list)[a] != std::trunc((*list)[a]))
-          return Error{.code = Errc::not_integer, .field = field, .expected = "integers", .received = (*list)[a],
+          return Error{.code = Errc::not_integer,
+                       .field = field,
+                       .expected = "integers",
+                       .received = (*list)[a],
                        .index = static_cast<double>(a)};
       const double queries = o.size[a], keys = o.key_size.empty() ? queries : o.key_size[a];
       Axis& axis = made.axes_[a];
@@ -74,15 +79,23 @@ class Decomposed : public EncodingDefaults {
   }
 
   Index head_dim() const { return axes_[0].table.depth(); }
-  Index score_scratch(Index, Index) const { return std::max(axes_[0].table.scratch(), axes_[1].table.scratch()); }
+  Index score_scratch(Index, Index) const {
+    return std::max(axes_[0].table.scratch(), axes_[1].table.scratch());
+  }
   Status accepts(const Positions& positions) const {
     if (Status s = check_integer_positions(positions); !s) return s;
     for (Index a = 0; a < 2; ++a)
       for (Index i = 0; i < positions.count; ++i) {
-        const double p = positions.axis(a)[i], last = axes_[static_cast<std::size_t>(a)].largest - 1;
+        const double p = positions.axis(a)[i],
+                     last = axes_[static_cast<std::size_t>(a)].largest - 1;
         if (p < 0 || p > last)
-          return Error{.code = Errc::position_out_of_table, .field = "positions", .expected = "inside the grid",
-                       .received = p, .index = static_cast<double>(i), .low = 0, .high = last};
+          return Error{.code = Errc::position_out_of_table,
+                       .field = "positions",
+                       .expected = "inside the grid",
+                       .received = p,
+                       .index = static_cast<double>(i),
+                       .low = 0,
+                       .high = last};
       }
     return {};
   }
@@ -90,7 +103,8 @@ class Decomposed : public EncodingDefaults {
   template <class Arch>
   void score(Arch, const ScoreTile& t) const {
     if (t.scores.rows == 0 || t.scores.cols == 0) return;
-    for (Index a = 0; a < 2; ++a) add_axis<Arch>(t, axes_[static_cast<std::size_t>(a)], t.q_pos.axis(a), t.k_pos.axis(a));
+    for (Index a = 0; a < 2; ++a)
+      add_axis<Arch>(t, axes_[static_cast<std::size_t>(a)], t.q_pos.axis(a), t.k_pos.axis(a));
   }
 
  private:
@@ -116,7 +130,8 @@ class Decomposed : public EncodingDefaults {
         const Index high = std::min(low + 1, from.shape[0] - 1);
         const double w = place - static_cast<double>(low);
         for (Index k = 0; k < dim; ++k)
-          made->at(0, i, k) = static_cast<float>((1 - w) * from.row(low)[k] + w * from.row(high)[k]);
+          made->at(0, i, k) =
+              static_cast<float>((1 - w) * from.row(low)[k] + w * from.row(high)[k]);
       }
       table = std::move(*made);
       return {};
@@ -126,7 +141,8 @@ class Decomposed : public EncodingDefaults {
   Decomposed() = default;
 
   template <class Arch>
-  static void add_axis(const ScoreTile& t, const Axis& axis, const double* queries, const double* keys) {
+  static void add_axis(const ScoreTile& t, const Axis& axis, const double* queries,
+                       const double* keys) {
     float* const block = t.scratch;
     float* const products = block + tile_rows * axis.table.depth();
     const float unscaled = t.scale == 0 ? 0.0f : 1 / t.scale;  // nothing is left of a query times 0
@@ -134,12 +150,13 @@ class Decomposed : public EncodingDefaults {
     for (Index i = 0; i < t.scores.rows; i += tile_rows) {
       const Index count = load_rows(t.q, i, unscaled, block);
       const auto [low, high] = std::minmax_element(queries + i, queries + i + count);
-      axis.table.template products<Arch>(block, 0, axis.offset(*low, *greatest), axis.offset(*high, *least) + 1,
-                                         products);
+      axis.table.template products<Arch>(block, 0, axis.offset(*low, *greatest),
+                                         axis.offset(*high, *least) + 1, products);
       for (Index r = 0; r < count; ++r) {
         const float* product = products + r * axis.table.columns();
         float* row = t.scores.row(i + r);
-        for (Index j = 0; j < t.scores.cols; ++j) row[j] += product[axis.offset(queries[i + r], keys[j])];
+        for (Index j = 0; j < t.scores.cols; ++j)
+          row[j] += product[axis.offset(queries[i + r], keys[j])];
       }
     }
   }

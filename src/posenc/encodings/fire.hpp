@@ -32,7 +32,9 @@ class Fire : public EncodingDefaults {
   static constexpr Spec spec{
       .id = "fire",
       .title = "FIRE",
-      .summary = "A small network on the logarithm of the distance, relative to that of the query's position.",
+      .summary =
+          "A small network on the logarithm of the distance, relative to that of the query's "
+          "position.",
       .formula = "b(m, j) = MLP(ψ(m − j)/ψ(max(m, L))), ψ(x) = ln(|c·x| + 1)",
       .paper = "Li et al., 2024",
       .url = "https://arxiv.org/abs/2310.04418",
@@ -43,31 +45,41 @@ class Fire : public EncodingDefaults {
       F::integer<&Options::heads>("heads", "Query heads.", 1, 65536).required(8),
       F::number<&Options::c>("c", "Factor of distances inside the logarithm.", -1e6, 1e6),
       F::number<&Options::l>("l", "Up to this position the denominator is the same.", 0, 1e9),
-      F::number<&Options::multiplier>("multiplier", "Multiplies l; learned, 1 at first.", -1e6, 1e6),
+      F::number<&Options::multiplier>("multiplier", "Multiplies l; learned, 1 at first.", -1e6,
+                                      1e6),
       F::number<&Options::epsilon>("epsilon", "Added to the denominator; 0 in the paper.", 0, 1),
-      F::table<&Options::hidden_weight>("hiddenWeight", "Weights of the hidden units [width].", Dim::any("width", 32))
+      F::table<&Options::hidden_weight>("hiddenWeight", "Weights of the hidden units [width].",
+                                        Dim::any("width", 32))
           .required()
           .initialised_by(1.0),
-      F::table<&Options::hidden_bias>("hiddenBias", "Biases of the hidden units [width].", Dim::any("width", 32))
+      F::table<&Options::hidden_bias>("hiddenBias", "Biases of the hidden units [width].",
+                                      Dim::any("width", 32))
           .required()
           .initialised_by(0.5),
-      F::table<&Options::out_weight>("outWeight", "Weights of the outputs [heads, width].", Dim::of("heads"),
-                                     Dim::any("width", 32))
+      F::table<&Options::out_weight>("outWeight", "Weights of the outputs [heads, width].",
+                                     Dim::of("heads"), Dim::any("width", 32))
           .required()
           .initialised_by(0.5),
-      F::table<&Options::out_bias>("outBias", "Biases of the outputs [heads]; zeros when left out.", Dim::of("heads"))};
+      F::table<&Options::out_bias>("outBias", "Biases of the outputs [heads]; zeros when left out.",
+                                   Dim::of("heads"))};
 
   static Result<Fire> make(Options o) {
     const Index width = o.hidden_weight.shape[0];
-    for (const auto& [given, field] : {std::pair{o.hidden_bias.shape[0], "hiddenBias"}, {o.out_weight.shape[1], "outWeight"}})
+    for (const auto& [given, field] :
+         {std::pair{o.hidden_bias.shape[0], "hiddenBias"}, {o.out_weight.shape[1], "outWeight"}})
       if (given != width)
-        return Error{.code = Errc::shape_mismatch, .field = field, .expected = "as wide as hiddenWeight",
-                     .received = static_cast<double>(given), .low = static_cast<double>(width),
+        return Error{.code = Errc::shape_mismatch,
+                     .field = field,
+                     .expected = "as wide as hiddenWeight",
+                     .received = static_cast<double>(given),
+                     .low = static_cast<double>(width),
                      .high = static_cast<double>(width)};
     const double threshold = std::abs(o.l * o.multiplier);
     if (std::log1p(std::abs(o.c) * threshold) + o.epsilon == 0)
-      return Error{.code = Errc::out_of_range, .field = o.c == 0 ? "c" : "l",
-                   .expected = "such that the denominator at position 0 is not 0", .received = o.c == 0 ? o.c : o.l};
+      return Error{.code = Errc::out_of_range,
+                   .field = o.c == 0 ? "c" : "l",
+                   .expected = "such that the denominator at position 0 is not 0",
+                   .received = o.c == 0 ? o.c : o.l};
     Fire made(o, threshold);
     if (Status s = made.split(o); !s) return s.error();
     return made;
@@ -80,7 +92,8 @@ class Fire : public EncodingDefaults {
   template <class Arch>
   void score(Arch, const ScoreTile& t) const {
     const auto fill = [&](double first, Index n, float* out) {
-      for (Index c = 0; c < n; ++c) out[c] = static_cast<float>(psi(first + static_cast<double>(c)));
+      for (Index c = 0; c < n; ++c)
+        out[c] = static_cast<float>(psi(first + static_cast<double>(c)));
     };
     const Piece* pieces = pieces_.data() + t.head * count_;
     Index at = 0;
@@ -108,7 +121,8 @@ class Fire : public EncodingDefaults {
 
   double psi(double distance) const { return std::log1p(c_ * std::abs(distance)); }
 
-  /// A unit w x + b turns on or off at -b/w; between two such places every head is linear in x >= 0.
+  /// A unit w x + b turns on or off at -b/w; between two such places every head is linear in x >=
+  /// 0.
   Status split(const Options& o) {
     const auto width = static_cast<std::size_t>(o.hidden_weight.shape[0]);
     auto starts = Buffer<double>::make(width + 1);
@@ -117,7 +131,8 @@ class Fire : public EncodingDefaults {
     for (std::size_t u = 0; u < width; ++u) {
       const double place = -static_cast<double>(o.hidden_bias.data[u]) / o.hidden_weight.data[u];
       if (!(place > 0 && std::isfinite(place))) continue;  // b = 0: on or off for all x > 0
-      std::size_t at = used++;  // into its place: std::sort would be the largest function of this file
+      std::size_t at =
+          used++;  // into its place: std::sort would be the largest function of this file
       for (; (*starts)[at - 1] > place; --at) (*starts)[at] = (*starts)[at - 1];
       (*starts)[at] = place;
     }
@@ -128,13 +143,15 @@ class Fire : public EncodingDefaults {
     if (!pieces) return pieces.error();
     pieces_ = std::move(*pieces);
     for (Index h = 0; h < heads_; ++h)
-      for (Index p = 0; p < count_; ++p) pieces_.data()[h * count_ + p] = piece(o, h, starts->data(), p);
+      for (Index p = 0; p < count_; ++p)
+        pieces_.data()[h * count_ + p] = piece(o, h, starts->data(), p);
     return {};
   }
 
   Piece piece(const Options& o, Index head, const double* starts, Index p) const {
     const double inside = p + 1 == count_ ? starts[p] + 1 : (starts[p] + starts[p + 1]) / 2;
-    Piece made{starts[p], 0, o.out_bias.empty() ? 0.0 : static_cast<double>(o.out_bias.data.data()[head])};
+    Piece made{starts[p], 0,
+               o.out_bias.empty() ? 0.0 : static_cast<double>(o.out_bias.data.data()[head])};
     for (Index u = 0; u < o.hidden_weight.shape[0]; ++u) {
       const double w = o.hidden_weight.data.data()[u], b = o.hidden_bias.data.data()[u];
       if (w * inside + b <= 0) continue;

@@ -11,7 +11,8 @@ namespace posenc {
 /// Forgetting bias: every token and head has a forget gate, and a key fades by the gates of all
 /// tokens after it. Lin et al., 2025; data-dependent ALiBi in x-transformers.
 ///
-///   b_h(m, j) = F[h, m] - F[h, j] = sum of ln f[h, t] over t = j+1 .. m,     f = sigmoid(w_h · x + b_h)
+///   b_h(m, j) = F[h, m] - F[h, j] = sum of ln f[h, t] over t = j+1 .. m,     f = sigmoid(w_h · x +
+///   b_h)
 ///
 /// The table has a column per position of one sequence: F itself, or with `form: 'gates'` the ln f,
 /// which are then summed in float64, as they should be for thousands of tokens. Keys in the future
@@ -40,7 +41,8 @@ class Forgetting : public EncodingDefaults {
   using F = FieldOf<Options>;
   static constexpr std::array fields{
       F::integer<&Options::heads>("heads", "Query heads.", 1, 65536).required(8),
-      F::choice<&Options::form>("form", "What the table holds: sums up to each position, or single ln f.", form_names),
+      F::choice<&Options::form>(
+          "form", "What the table holds: sums up to each position, or single ln f.", form_names),
       F::table<&Options::table>("table", "Logarithms of forget gates [heads, S].", Dim::of("heads"),
                                 Dim::any("S", 512))
           .required()
@@ -66,8 +68,12 @@ class Forgetting : public EncodingDefaults {
     if (Status s = check_integer_positions(positions); !s) return s;
     for (Index i = 0; i < positions.count; ++i)
       if (positions[i] < 0 || positions[i] >= static_cast<double>(count_))
-        return Error{.code = Errc::position_out_of_table, .field = "positions", .expected = "inside the table",
-                     .received = positions[i], .index = static_cast<double>(i), .low = 0,
+        return Error{.code = Errc::position_out_of_table,
+                     .field = "positions",
+                     .expected = "inside the table",
+                     .received = positions[i],
+                     .index = static_cast<double>(i),
+                     .low = 0,
                      .high = static_cast<double>(count_ - 1)};
     return {};
   }
@@ -78,7 +84,8 @@ class Forgetting : public EncodingDefaults {
     if (t.scores.cols == 0) return;
     // Relative to the first key, so that the differences of float32 are those of a tile.
     const double origin = sum(t.head, t.k_pos[0]);
-    for (Index j = 0; j < t.scores.cols; ++j) t.scratch[j] = static_cast<float>(sum(t.head, t.k_pos[j]) - origin);
+    for (Index j = 0; j < t.scores.cols; ++j)
+      t.scratch[j] = static_cast<float>(sum(t.head, t.k_pos[j]) - origin);
     for (Index i = 0; i < t.scores.rows; ++i) {
       const V own(static_cast<float>(sum(t.head, t.q_pos[i]) - origin));
       float* row = t.scores.row(i);
@@ -89,7 +96,8 @@ class Forgetting : public EncodingDefaults {
   }
 
  private:
-  Forgetting(Buffer<double> sums, Index heads, Index count) : sums_(std::move(sums)), heads_(heads), count_(count) {}
+  Forgetting(Buffer<double> sums, Index heads, Index count)
+      : sums_(std::move(sums)), heads_(heads), count_(count) {}
 
   double sum(Index head, double position) const {
     return sums_.data()[head * count_ + static_cast<Index>(position)];

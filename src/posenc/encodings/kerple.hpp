@@ -44,27 +44,38 @@ class Kerple : public EncodingDefaults {
   static constexpr std::array fields{
       F::integer<&Options::heads>("heads", "Query heads.", 1, 65536).required(8),
       F::choice<&Options::kind>("kind", "A logarithm or a power of the distance.", kind_names),
-      F::list<&Options::r1>("r1", "How strong the penalty is, one per head.", 0, 1e6, Dim::of("heads")).required(1),
-      F::list<&Options::r2>("r2", "log: factor of the distance; power: exponent up to 2; one per head.", 0, 1e6,
+      F::list<&Options::r1>("r1", "How strong the penalty is, one per head.", 0, 1e6,
                             Dim::of("heads"))
+          .required(1),
+      F::list<&Options::r2>("r2",
+                            "log: factor of the distance; power: exponent up to 2; one per head.",
+                            0, 1e6, Dim::of("heads"))
           .required(0.5),
-      F::list<&Options::w1>("w1", "Multiplies scores by exp(-w1 d^w2), one per head; with w2.", 0, 1e6,
+      F::list<&Options::w1>("w1", "Multiplies scores by exp(-w1 d^w2), one per head; with w2.", 0,
+                            1e6, Dim::of("heads")),
+      F::list<&Options::w2>("w2", "The exponent of that factor, up to 2, one per head.", 0, 2,
                             Dim::of("heads")),
-      F::list<&Options::w2>("w2", "The exponent of that factor, up to 2, one per head.", 0, 2, Dim::of("heads")),
-      F::number<&Options::minimum>("minimum", "Smaller parameters count as this; the published code has 0.01.", 0, 1),
+      F::number<&Options::minimum>(
+          "minimum", "Smaller parameters count as this; the published code has 0.01.", 0, 1),
       F::boolean<&Options::symmetric>("symmetric", "Penalise keys in the future too, by |m - j|.")};
 
   static Result<Kerple> make(Options o) {
     if (o.w1.empty() != o.w2.empty())
-      return Error{.code = Errc::missing_option, .field = o.w1.empty() ? "w1" : "w2",
+      return Error{.code = Errc::missing_option,
+                   .field = o.w1.empty() ? "w1" : "w2",
                    .expected = "given together with the other"};
     for (Buffer<double>* list : {&o.r1, &o.r2, &o.w1, &o.w2})
       for (std::size_t h = 0; h < list->size(); ++h) (*list)[h] = std::max((*list)[h], o.minimum);
     if (o.kind == Kind::power)
       for (std::size_t h = 0; h < o.r2.size(); ++h)
         if (o.r2[h] <= 0 || o.r2[h] > 2)  // beyond 2 the kernel is no kernel, and 0^0 is no penalty
-          return Error{.code = Errc::out_of_range, .field = "r2", .expected = "above 0 up to 2 for a power",
-                       .received = o.r2[h], .index = static_cast<double>(h), .low = 0, .high = 2};
+          return Error{.code = Errc::out_of_range,
+                       .field = "r2",
+                       .expected = "above 0 up to 2 for a power",
+                       .received = o.r2[h],
+                       .index = static_cast<double>(h),
+                       .low = 0,
+                       .high = 2};
     return Kerple(std::move(o));
   }
 
@@ -80,7 +91,8 @@ class Kerple : public EncodingDefaults {
     add_by_distance<Arch>(t, 1.0f, [&](double first, Index n, float* out) {
       for (Index c = 0; c < n; ++c) {
         const double d = distance(first + static_cast<double>(c));
-        out[c] = static_cast<float>(-r1 * (o_.kind == Kind::log ? std::log1p(r2 * d) : std::pow(d, r2)));
+        out[c] =
+            static_cast<float>(-r1 * (o_.kind == Kind::log ? std::log1p(r2 * d) : std::pow(d, r2)));
       }
     });
   }

@@ -28,7 +28,8 @@ class Sandwich : public EncodingDefaults {
   static constexpr Spec spec{
       .id = "sandwich",
       .title = "Sandwich",
-      .summary = "The inner product of two sinusoidal embeddings as a bias, weaker from head to head.",
+      .summary =
+          "The inner product of two sinusoidal embeddings as a bias, weaker from head to head.",
       .formula = "bₕ(δ) = (Σᵢ cos(δ/10000^(2i/d̄)) − d̄/2)·H/(8h), h = 1 … H",
       .paper = "Chi et al., 2023",
       .url = "https://arxiv.org/abs/2212.10356",
@@ -39,7 +40,9 @@ class Sandwich : public EncodingDefaults {
   using F = FieldOf<Options>;
   static constexpr std::array fields{
       F::integer<&Options::heads>("heads", "Query heads.", 1, 65536).required(8),
-      F::integer<&Options::dim>("dim", "Width of the embeddings whose inner product this is.", 2, 4096).multiple_of(2),
+      F::integer<&Options::dim>("dim", "Width of the embeddings whose inner product this is.", 2,
+                                4096)
+          .multiple_of(2),
       F::integer<&Options::start>("start", "The first i: 0 in the paper, 1 in NeMo.", 0, 1),
       F::number<&Options::base>("base", "Base of the geometric series of wavelengths.", 1, 1e9)
           .exclusive_min()
@@ -87,12 +90,14 @@ class Sandwich : public EncodingDefaults {
     std::array<double, static_cast<std::size_t>(span)> sums;
     sums.fill(-static_cast<double>(frequencies_.size()));
     for (std::size_t i = 0; i < frequencies_.size(); ++i) {
-      const double angle = first * frequencies_[i], cosine = std::cos(angle), sine = std::sin(angle);
+      const double angle = first * frequencies_[i], cosine = std::cos(angle),
+                   sine = std::sin(angle);
       const double* steps = steps_.data() + 2 * i * span;
       for (std::size_t c = 0; c < static_cast<std::size_t>(n); ++c)
         sums[c] += cosine * steps[c] - sine * steps[span + c];
     }
-    for (Index c = 0; c < n; ++c) out[c] = static_cast<float>(factor * sums[static_cast<std::size_t>(c)]);
+    for (Index c = 0; c < n; ++c)
+      out[c] = static_cast<float>(factor * sums[static_cast<std::size_t>(c)]);
   }
 
   Buffer<double> frequencies_;

@@ -12,15 +12,16 @@
 
 namespace posenc {
 
-/// Transformer-XL: content and distance, each with a bias of its own on the query. Dai et al., 2019.
+/// Transformer-XL: content and distance, each with a bias of its own on the query. Dai et al.,
+/// 2019.
 ///
 ///   s(m, j) = ((q_m + u) · k_j + (q_m + v) · r_h(m - j)) / sqrt(D),   r_h(d) = relative[h] R(d)
 ///   R(d) = sin(d w_0), sin(d w_1), …, cos(d w_0), cos(d w_1), …,     w_i = base^(-2i/E)
 ///
 /// The distance is used as it is, without the reference's shift of rows, so keys in the future are
-/// right too (XLNet). `clamp` limits it on both sides. Vectors r(d) up to `reach` are computed once;
-/// farther ones are right but cost a projection each time. `projected` gives r itself, learned or
-/// computed elsewhere: row origin + d, and beyond the ends the last row.
+/// right too (XLNet). `clamp` limits it on both sides. Vectors r(d) up to `reach` are computed
+/// once; farther ones are right but cost a projection each time. `projected` gives r itself,
+/// learned or computed elsewhere: row origin + d, and beyond the ends the last row.
 class TransformerXl : public EncodingDefaults {
  public:
   struct Options {
@@ -32,35 +33,40 @@ class TransformerXl : public EncodingDefaults {
     int reach = 512;
     double base = 10000;
   };
-  static constexpr Spec spec{
-      .id = "transformer-xl",
-      .title = "Transformer-XL",
-      .summary = "Projected sinusoids of the distance meet the query, with learned biases for content and position.",
-      .formula = "s(m, j) = ((qₘ + u)·kⱼ + (qₘ + v)·W_R R(m − j))/√d",
-      .paper = "Dai et al., 2019",
-      .url = "https://arxiv.org/abs/1901.02860",
-      .used_by = "Transformer-XL, XLNet",
-      .sites = {.score = true},
-      .positions = PositionKind::integer,
-      .relative = true};
+  static constexpr Spec spec{.id = "transformer-xl",
+                             .title = "Transformer-XL",
+                             .summary =
+                                 "Projected sinusoids of the distance meet the query, with learned "
+                                 "biases for content and position.",
+                             .formula = "s(m, j) = ((qₘ + u)·kⱼ + (qₘ + v)·W_R R(m − j))/√d",
+                             .paper = "Dai et al., 2019",
+                             .url = "https://arxiv.org/abs/1901.02860",
+                             .used_by = "Transformer-XL, XLNet",
+                             .sites = {.score = true},
+                             .positions = PositionKind::integer,
+                             .relative = true};
   using F = FieldOf<Options>;
   static constexpr std::array fields{
       F::integer<&Options::heads>("heads", "Query heads.", 1, 65536).required(8),
       F::integer<&Options::head_dim>("headDim", "Width of one head.", 1, 4096).required(64),
-      F::integer<&Options::clamp>("clamp", "Farther distances count as this one.", 1, 65536).example(400),
+      F::integer<&Options::clamp>("clamp", "Farther distances count as this one.", 1, 65536)
+          .example(400),
       F::integer<&Options::origin>("origin", "The row of `projected` for distance 0.", 0, 1e6),
       F::integer<&Options::reach>("reach", "Distances whose vectors are computed once.", 0, 65536),
-      F::number<&Options::base>("base", "Base of the wavelengths of R.", 1, 1e9).exclusive_min().logarithmic(),
-      F::table<&Options::u>("u", "Added to queries that meet keys [heads, headDim].", Dim::of("heads"),
-                            Dim::of("headDim"))
+      F::number<&Options::base>("base", "Base of the wavelengths of R.", 1, 1e9)
+          .exclusive_min()
+          .logarithmic(),
+      F::table<&Options::u>("u", "Added to queries that meet keys [heads, headDim].",
+                            Dim::of("heads"), Dim::of("headDim"))
           .required(),
-      F::table<&Options::v>("v", "Added to queries that meet distances [heads, headDim].", Dim::of("heads"),
-                            Dim::of("headDim"))
+      F::table<&Options::v>("v", "Added to queries that meet distances [heads, headDim].",
+                            Dim::of("heads"), Dim::of("headDim"))
           .required(),
-      F::table<&Options::relative>("relative", "Projects R [heads, headDim, E], with an even E.", Dim::of("heads"),
-                                   Dim::of("headDim"), Dim::any("E", 64))
+      F::table<&Options::relative>("relative", "Projects R [heads, headDim, E], with an even E.",
+                                   Dim::of("heads"), Dim::of("headDim"), Dim::any("E", 64))
           .usual(),
-      F::table<&Options::projected>("projected", "The projected vectors instead [rows, heads, headDim].",
+      F::table<&Options::projected>("projected",
+                                    "The projected vectors instead [rows, heads, headDim].",
                                     Dim::any("rows", 64), Dim::of("heads"), Dim::of("headDim"))};
 
   static Result<TransformerXl> make(Options o) {
@@ -69,11 +75,16 @@ class TransformerXl : public EncodingDefaults {
                    .field = o.relative.empty() ? "relative" : "projected",
                    .expected = "given, or else the other of relative and projected"};
     if (!o.relative.empty() && o.relative.shape[2] % 2 != 0)
-      return Error{.code = Errc::not_even, .field = "relative", .expected = "of an even last extent",
+      return Error{.code = Errc::not_even,
+                   .field = "relative",
+                   .expected = "of an even last extent",
                    .received = static_cast<double>(o.relative.shape[2])};
     if (!o.projected.empty() && o.origin >= o.projected.shape[0])
-      return Error{.code = Errc::out_of_range, .field = "origin", .expected = "less than the rows of projected",
-                   .received = static_cast<double>(o.origin), .low = 0,
+      return Error{.code = Errc::out_of_range,
+                   .field = "origin",
+                   .expected = "less than the rows of projected",
+                   .received = static_cast<double>(o.origin),
+                   .low = 0,
                    .high = static_cast<double>(o.projected.shape[0] - 1)};
     TransformerXl made(std::move(o));
     if (Status s = made.o_.projected.empty() ? made.project() : made.copy(); !s) return s.error();
@@ -82,7 +93,9 @@ class TransformerXl : public EncodingDefaults {
 
   Index heads() const { return o_.heads; }
   Index head_dim() const { return o_.head_dim; }
-  Index score_scratch(Index, Index cols) const { return std::max(near_.scratch(), std::max<Index>(cols, o_.head_dim)); }
+  Index score_scratch(Index, Index cols) const {
+    return std::max(near_.scratch(), std::max<Index>(cols, o_.head_dim));
+  }
   Status accepts(const Positions& positions) const { return check_integer_positions(positions); }
 
   template <class Arch>
@@ -125,7 +138,8 @@ class TransformerXl : public EncodingDefaults {
   void add_content(const ScoreTile& t) const {
     for (Index j = 0; j < t.scores.cols; ++j)
       t.scratch[j] = t.scale * dot<Arch>(o_.u.row(t.head), t.k.row(j), o_.head_dim);
-    for (Index i = 0; i < t.scores.rows; ++i) add_scaled<Arch>(1.0f, t.scratch, t.scores.row(i), t.scores.cols);
+    for (Index i = 0; i < t.scores.rows; ++i)
+      add_scaled<Arch>(1.0f, t.scratch, t.scores.row(i), t.scores.cols);
   }
 
   /// (q + v) · r for the columns first .. last - 1, which are all the rows need or all there are.
@@ -145,7 +159,8 @@ class TransformerXl : public EncodingDefaults {
       }
       for (Index j = 0; j < t.scores.cols; ++j) {
         const double relative = t.k_pos[j] - t.q_pos[i + r];
-        if (std::abs(relative) <= static_cast<double>(reach_)) t.scores.row(i + r)[j] += row.at(relative);
+        if (std::abs(relative) <= static_cast<double>(reach_))
+          t.scores.row(i + r)[j] += row.at(relative);
       }
     }
   }
@@ -209,7 +224,8 @@ class TransformerXl : public EncodingDefaults {
     auto waves = Buffer<double>::make(static_cast<std::size_t>(width * together));
     if (!waves) return waves.error();
     for (Index e = 0; e < half; ++e)
-      frequencies->data()[e] = std::pow(o_.base, -2.0 * static_cast<double>(e) / static_cast<double>(width));
+      frequencies->data()[e] =
+          std::pow(o_.base, -2.0 * static_cast<double>(e) / static_cast<double>(width));
     for (Index distance = 0; distance <= reach_; distance += together) {
       for (Index e = 0; e < half; ++e)
         for (Index c = 0; c < together; ++c) {
@@ -246,7 +262,8 @@ class TransformerXl : public EncodingDefaults {
     const Index dim = o_.head_dim, width = o_.relative.shape[2];
     for (Index row = 0; row < o_.heads * dim; ++row)
       for (Index e = 0; e < width; ++e)
-        transposed->data()[(row / dim * width + e) * dim + row % dim] = o_.relative.data.data()[row * width + e];
+        transposed->data()[(row / dim * width + e) * dim + row % dim] =
+            o_.relative.data.data()[row * width + e];
     transposed_ = std::move(*transposed);
     return forget_weights();
   }
@@ -266,9 +283,9 @@ class TransformerXl : public EncodingDefaults {
   static constexpr Index together = 4;
 
   Options o_;
-  VectorTable near_;         ///< [heads][2 reach + 1]: r at the relative positions -reach .. reach
+  VectorTable near_;  ///< [heads][2 reach + 1]: r at the relative positions -reach .. reach
   Index reach_ = 0;
-  bool bounded_ = false;     ///< what lies beyond equals the ends
+  bool bounded_ = false;  ///< what lies beyond equals the ends
   Buffer<double> frequencies_;
   Buffer<float> transposed_;  ///< [heads][E][headDim]: `relative` by lines
 };

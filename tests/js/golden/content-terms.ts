@@ -9,7 +9,11 @@ import { type GoldenArray, type GoldenCase, tensorOf } from './cases.ts';
 const count = (n: number, from = 0) => Array.from({ length: n }, (_, i) => from + i);
 
 /** x [rows, in] times the transpose of weight [out, in], plus bias: [rows, out]. */
-export function linear(x: GoldenArray, weight: GoldenArray, bias?: GoldenArray | null): GoldenArray {
+export function linear(
+  x: GoldenArray,
+  weight: GoldenArray,
+  bias?: GoldenArray | null,
+): GoldenArray {
   const [outs, ins] = weight.shape;
   const rows = x.data.length / ins;
   const data = count(rows).flatMap((r) =>
@@ -49,7 +53,11 @@ const reshaped = ({ data }: GoldenArray, ...shape: number[]): GoldenArray => ({
 /** Columns from .. to of a matrix. */
 const columns = ({ data, shape: [rows, width] }: GoldenArray, from: number, to: number) =>
   reshaped(
-    { dtype: 'f64', shape: [], data: count(rows).flatMap((r) => data.slice(r * width + from, r * width + to)) },
+    {
+      dtype: 'f64',
+      shape: [],
+      data: count(rows).flatMap((r) => data.slice(r * width + from, r * width + to)),
+    },
     rows,
     to - from,
   );
@@ -84,7 +92,11 @@ export function runTransformerXl({ params, inputs, expected, tolerance }: Golden
   // [klen, B, H, D] to [B, H, klen, D]; only the last qlen tokens ask.
   const part = (i: number) =>
     transposed(
-      transposed(reshaped(columns(qkv, i * width, (i + 1) * width), klen, batch, heads, headDim), 0, 1),
+      transposed(
+        reshaped(columns(qkv, i * width, (i + 1) * width), klen, batch, heads, headDim),
+        0,
+        1,
+      ),
       1,
       2,
     );
@@ -144,7 +156,9 @@ export function runXlnetShift({ params, inputs, expected }: GoldenCase): void {
   for (const plane of count(batch * heads)) {
     const x = inputs.x.data.slice(plane * qlen * width, (plane + 1) * qlen * width);
     // Distance d is column klen - d of the reference's order.
-    const rows = count(klen + qlen).map((r) => count(qlen).map((i) => x[i * width + klen + origin - r]));
+    const rows = count(klen + qlen).map((r) =>
+      count(qlen).map((i) => x[i * width + klen + origin - r]),
+    );
     const encoding = pe.encoding('transformer-xl', {
       heads: 1,
       headDim: qlen,
@@ -153,7 +167,10 @@ export function runXlnetShift({ params, inputs, expected }: GoldenCase): void {
       projected: tensor([klen + qlen, 1, qlen], rows.flat()),
       origin,
     });
-    const q = tensor([qlen, qlen], count(qlen * qlen).map((i) => (i % (qlen + 1) === 0 ? 1 : 0)));
+    const q = tensor(
+      [qlen, qlen],
+      count(qlen * qlen).map((i) => (i % (qlen + 1) === 0 ? 1 : 0)),
+    );
     const got = count(qlen * klen);
     for (const j of count(klen)) {
       const zero = tensor([1, qlen], new Array(qlen).fill(0));
@@ -176,7 +193,11 @@ const asHeads = ({ data, shape }: { data: Float32Array; shape: readonly number[]
 });
 
 export function runDebertaBuckets({ expected }: GoldenCase): void {
-  for (const { bucket_size: buckets, max_position: maxDistance, buckets: want } of expected.tables) {
+  for (const {
+    bucket_size: buckets,
+    max_position: maxDistance,
+    buckets: want,
+  } of expected.tables) {
     const span = buckets;
     const positions = count(want.data.length, -(want.data.length - 1) / 2);
     const encoding = pe.encoding('deberta', {

@@ -42,7 +42,12 @@ export function runKerple(one: GoldenCase): void {
   const log = name.startsWith('kerple_log_');
   const given = log
     ? { r1: list(inputs.p), r2: list(inputs.a) }
-    : { r1: list(inputs.bias_a), r2: list(inputs.bias_p), w1: list(inputs.wei_a), w2: list(inputs.wei_p) };
+    : {
+        r1: list(inputs.bias_a),
+        r2: list(inputs.bias_p),
+        w1: list(inputs.wei_a),
+        w2: list(inputs.wei_p),
+      };
   const { r1 = [], r2 = new Array(heads).fill(1), w1, w2 } = given as Record<string, Float64Array>;
   const encoding = pe.encoding('kerple', {
     heads,
@@ -98,7 +103,9 @@ export function runForgetting({ params, inputs, expected, tolerance }: GoldenCas
     ['cumulative', sums],
   ] as const) {
     const table = tensor([heads, tokens], data);
-    const bias = pe.encoding('forgetting', { heads, form, table }).bias(count(tokens), count(tokens));
+    const bias = pe
+      .encoding('forgetting', { heads, form, table })
+      .bias(count(tokens), count(tokens));
     expectClose(bias.data, expected.bias.data, tolerance.f32, form);
   }
 }
@@ -111,7 +118,10 @@ export const sandwichNumbers = {
 };
 export function sandwichBias(start: number): Tensor {
   const sandwich: ScoreMethods = pe.encoding('sandwich', { heads: 8, dim: 128, start });
-  return sandwich.bias([1024], sandwichNumbers.distances.map((d) => 1024 - d));
+  return sandwich.bias(
+    [1024],
+    sandwichNumbers.distances.map((d) => 1024 - d),
+  );
 }
 
 /** One unit: bias(d) = a silu(w d + b) + c, which can be written down. */
@@ -126,7 +136,10 @@ export function dynamicBias(distances: readonly number[]): { got: Tensor; want: 
   });
   const silu = (x: number) => x / (1 + Math.exp(-x));
   return {
-    got: encoding.bias([0], distances.map((d) => -d)),
+    got: encoding.bias(
+      [0],
+      distances.map((d) => -d),
+    ),
     want: distances.map((d) => 2 * silu(0.5 * d - 0.25) + 0.75),
   };
 }

@@ -85,12 +85,17 @@ export function runSwinV2(one: GoldenCase): void {
   };
   const [q, k, v] = queriesKeysValues(one, bias);
   const heat = (head: number) => Math.exp(Math.min(inputs.logit_scale.data[head], Math.log(100)));
-  const { output } = pe.attention(normalised(q, heat), normalised(k, () => 1), v, {
-    encoding,
-    layout: 'bnhd',
-    queryPositions: at,
-    keyPositions: at,
-  });
+  const { output } = pe.attention(
+    normalised(q, heat),
+    normalised(k, () => 1),
+    v,
+    {
+      encoding,
+      layout: 'bnhd',
+      queryPositions: at,
+      keyPositions: at,
+    },
+  );
   expectClose(output.data, expected.out.data, tolerance.f32, 'out');
 }
 

@@ -38,8 +38,8 @@ class Swin : public WindowBias {
       F::list<&Options::window>("window", "Rows and columns of a window.", 1, 2048, Dim::exactly(2))
           .required(7)
           .examples(example_window),
-      F::table<&Options::table>("table", "The learned biases [(2h-1)(2w-1), heads].", Dim::any("offsets", 169),
-                                Dim::of("heads"))
+      F::table<&Options::table>("table", "The learned biases [(2h-1)(2w-1), heads].",
+                                Dim::any("offsets", 169), Dim::of("heads"))
           .required()
           .initialised_by(1.0)};
 
@@ -48,8 +48,11 @@ class Swin : public WindowBias {
     auto base = WindowBias::make(o.heads, o.window);
     if (!base) return base.error();
     if (o.table.shape[0] != base->entries())
-      return Error{.code = Errc::shape_mismatch, .field = "table", .expected = "of (2h - 1)(2w - 1) rows",
-                   .received = static_cast<double>(o.table.shape[0]), .low = static_cast<double>(base->entries()),
+      return Error{.code = Errc::shape_mismatch,
+                   .field = "table",
+                   .expected = "of (2h - 1)(2w - 1) rows",
+                   .received = static_cast<double>(o.table.shape[0]),
+                   .low = static_cast<double>(base->entries()),
                    .high = static_cast<double>(base->entries())};
     for (Index e = 0; e < base->entries(); ++e)
       for (Index h = 0; h < o.heads; ++h) base->at(h, e) = o.table.row(e)[h];

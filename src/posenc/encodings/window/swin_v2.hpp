@@ -11,12 +11,13 @@ namespace posenc {
 /// the trained one. Liu et al., 2022.
 ///
 ///   b_h(d) = 16 sigmoid( outWeight[h] · relu(hiddenWeight x(d) + hiddenBias) )
-///   x(d) = sign(c) log2(|c| + 1) / 3,   c = 8 d / (W - 1),   W = pretrainedWindow where given, else window
+///   x(d) = sign(c) log2(|c| + 1) / 3,   c = 8 d / (W - 1),   W = pretrainedWindow where given,
+///   else window
 ///
 /// The factors 8 and 1/3 are the published code's; the paper has a plain logarithm. A side of 1 has
-/// x = 0. Swin v2 also replaces the product by a cosine, which is not a matter of position: divide q
-/// and k by their norms, multiply q by exp(min(logit_scale[h], ln 100)) per head, and leave the scale
-/// of attention to this encoding, which asks for 1.
+/// x = 0. Swin v2 also replaces the product by a cosine, which is not a matter of position: divide
+/// q and k by their norms, multiply q by exp(min(logit_scale[h], ln 100)) per head, and leave the
+/// scale of attention to this encoding, which asks for 1.
 class SwinV2 : public WindowBias {
  public:
   struct Options {
@@ -44,17 +45,19 @@ class SwinV2 : public WindowBias {
       F::list<&Options::window>("window", "Rows and columns of a window.", 1, 2048, Dim::exactly(2))
           .required(8)
           .examples(example_window),
-      F::list<&Options::pretrained_window>("pretrainedWindow", "The window of training, where it was another; 0 is none.",
-                                           0, 2048, Dim::exactly(2)),
+      F::list<&Options::pretrained_window>(
+          "pretrainedWindow", "The window of training, where it was another; 0 is none.", 0, 2048,
+          Dim::exactly(2)),
       F::table<&Options::hidden_weight>("hiddenWeight", "Weights of the hidden units [width, 2].",
                                         Dim::any("width", 512), Dim::exactly(2))
           .required()
           .initialised_by(1.0),
-      F::table<&Options::hidden_bias>("hiddenBias", "Biases of the hidden units [width].", Dim::any("width", 512))
+      F::table<&Options::hidden_bias>("hiddenBias", "Biases of the hidden units [width].",
+                                      Dim::any("width", 512))
           .required()
           .initialised_by(0.5),
-      F::table<&Options::out_weight>("outWeight", "Weights of the outputs [heads, width].", Dim::of("heads"),
-                                     Dim::any("width", 512))
+      F::table<&Options::out_weight>("outWeight", "Weights of the outputs [heads, width].",
+                                     Dim::of("heads"), Dim::any("width", 512))
           .required()
           .initialised_by(0.1)};
 
@@ -62,10 +65,14 @@ class SwinV2 : public WindowBias {
     if (Status s = check_window(o.window, "window"); !s) return s.error();
     if (Status s = check_window(o.pretrained_window, "pretrainedWindow", 0); !s) return s.error();
     const Index width = o.hidden_weight.shape[0];
-    for (const auto& [given, field] : {std::pair{o.hidden_bias.shape[0], "hiddenBias"}, {o.out_weight.shape[1], "outWeight"}})
+    for (const auto& [given, field] :
+         {std::pair{o.hidden_bias.shape[0], "hiddenBias"}, {o.out_weight.shape[1], "outWeight"}})
       if (given != width)
-        return Error{.code = Errc::shape_mismatch, .field = field, .expected = "as wide as hiddenWeight",
-                     .received = static_cast<double>(given), .low = static_cast<double>(width),
+        return Error{.code = Errc::shape_mismatch,
+                     .field = field,
+                     .expected = "as wide as hiddenWeight",
+                     .received = static_cast<double>(given),
+                     .low = static_cast<double>(width),
                      .high = static_cast<double>(width)};
     auto base = WindowBias::make(o.heads, o.window);
     if (!base) return base.error();
@@ -74,8 +81,9 @@ class SwinV2 : public WindowBias {
     const Index rows = base->rows(), cols = base->cols();
     for (Index r = 1 - rows; r < rows; ++r)
       for (Index c = 1 - cols; c < cols; ++c)
-        evaluate(o, coordinate(o, 0, static_cast<double>(r)), coordinate(o, 1, static_cast<double>(c)), *sums,
-                 *base, (r + rows - 1) * (2 * cols - 1) + c + cols - 1);
+        evaluate(o, coordinate(o, 0, static_cast<double>(r)),
+                 coordinate(o, 1, static_cast<double>(c)), *sums, *base,
+                 (r + rows - 1) * (2 * cols - 1) + c + cols - 1);
     return SwinV2(std::move(*base));
   }
 
@@ -94,7 +102,8 @@ class SwinV2 : public WindowBias {
  private:
   explicit SwinV2(WindowBias base) : WindowBias(std::move(base)) {}
 
-  static void evaluate(const Options& o, double row, double col, Buffer<double>& sums, WindowBias& to, Index entry) {
+  static void evaluate(const Options& o, double row, double col, Buffer<double>& sums,
+                       WindowBias& to, Index entry) {
     std::fill_n(sums.data(), sums.size(), 0.0);
     for (Index u = 0; u < o.hidden_weight.shape[0]; ++u) {
       const float* weight = o.hidden_weight.row(u);

@@ -14,10 +14,19 @@ inline Status check_window(const Buffer<double>& window, std::string_view field,
   for (std::size_t a = 0; a < window.size(); ++a) {
     const double size = window[a], index = static_cast<double>(a);
     if (size != std::trunc(size))
-      return Error{.code = Errc::not_integer, .field = field, .expected = "integers", .received = size, .index = index};
+      return Error{.code = Errc::not_integer,
+                   .field = field,
+                   .expected = "integers",
+                   .received = size,
+                   .index = index};
     if (size < least || size > 2048)
-      return Error{.code = Errc::out_of_range, .field = field, .expected = "in its range", .received = size,
-                   .index = index, .low = least, .high = 2048};
+      return Error{.code = Errc::out_of_range,
+                   .field = field,
+                   .expected = "in its range",
+                   .received = size,
+                   .index = index,
+                   .low = least,
+                   .high = 2048};
   }
   return {};
 }
@@ -30,7 +39,8 @@ class WindowBias : public EncodingDefaults {
     WindowBias made;
     made.heads_ = heads;
     made.size_ = {static_cast<Index>(window[0]), static_cast<Index>(window[1])};
-    const auto all = checked_product(static_cast<std::size_t>(made.entries()), static_cast<std::size_t>(heads));
+    const auto all =
+        checked_product(static_cast<std::size_t>(made.entries()), static_cast<std::size_t>(heads));
     if (!all) return Error{.code = Errc::too_large, .field = "window"};
     auto biases = Buffer<float>::make(*all);
     if (!biases) return biases.error();
@@ -55,10 +65,16 @@ class WindowBias : public EncodingDefaults {
     if (Status s = check_integer_positions(positions); !s) return s;
     for (Index a = 0; a < 2; ++a)
       for (Index i = 0; i < positions.count; ++i) {
-        const double p = positions.axis(a)[i], last = static_cast<double>(size_[static_cast<std::size_t>(a)] - 1);
+        const double p = positions.axis(a)[i],
+                     last = static_cast<double>(size_[static_cast<std::size_t>(a)] - 1);
         if (p < 0 || p > last)
-          return Error{.code = Errc::position_out_of_table, .field = "positions", .expected = "inside the window",
-                       .received = p, .index = static_cast<double>(i), .low = 0, .high = last};
+          return Error{.code = Errc::position_out_of_table,
+                       .field = "positions",
+                       .expected = "inside the window",
+                       .received = p,
+                       .index = static_cast<double>(i),
+                       .low = 0,
+                       .high = last};
       }
     return {};
   }
@@ -71,7 +87,8 @@ class WindowBias : public EncodingDefaults {
     const float* biases = biases_.data() + t.head * entries();
     for (Index i = 0; i < t.scores.rows; ++i) {
       const float* own = biases + entry(t.q_pos.axis(0)[i], t.q_pos.axis(1)[i], 0, 0);
-      for (Index j = 0; j < t.scores.cols; ++j) t.scores.row(i)[j] += own[-static_cast<Index>(t.scratch[j])];
+      for (Index j = 0; j < t.scores.cols; ++j)
+        t.scores.row(i)[j] += own[-static_cast<Index>(t.scratch[j])];
     }
   }
 
