@@ -473,6 +473,177 @@ export interface EncodingOptions {
     /** Multiplied with keys [2 maxDistance + 1, headDim], of shape [2 maxDistance + 1, headDim]. */
     queryTable?: TensorInput;
   };
+  /** Transformer-XL. Projected sinusoids of the distance meet the query, with learned biases for content and position. Dai et al., 2019. */
+  'transformer-xl': {
+    /** Query heads. Integer from 1 to 65536. */
+    heads: number;
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Farther distances count as this one. Integer from 1 to 65536. */
+    clamp?: number;
+    /** The row of `projected` for distance 0. Integer from 0 to 1000000. @default 0 */
+    origin?: number;
+    /** Distances whose vectors are computed once. Integer from 0 to 65536. @default 512 */
+    reach?: number;
+    /** Base of the wavelengths of R. Number above 1 up to 1000000000. @default 10000 */
+    base?: number;
+    /** Added to queries that meet keys [heads, headDim], of shape [heads, headDim]. */
+    u: TensorInput;
+    /** Added to queries that meet distances [heads, headDim], of shape [heads, headDim]. */
+    v: TensorInput;
+    /** Projects R [heads, headDim, E], with an even E, of shape [heads, headDim, E]. */
+    relative?: TensorInput;
+    /** The projected vectors instead [rows, heads, headDim], of shape [rows, heads, headDim]. */
+    projected?: TensorInput;
+  };
+  /** KERPLE. A logarithm or a power of the distance, with learned parameters per head. Chi et al., 2022. */
+  'kerple': {
+    /** Query heads. Integer from 1 to 65536. */
+    heads: number;
+    /** A logarithm or a power of the distance. @default log */
+    kind?: 'log' | 'power';
+    /** How strong the penalty is, one per head. Number from 0 to 1000000. */
+    r1: ArrayLike<number>;
+    /** log: factor of the distance; power: exponent up to 2; one per head. Number from 0 to 1000000. */
+    r2: ArrayLike<number>;
+    /** Multiplies scores by exp(-w1 d^w2), one per head; with w2. Number from 0 to 1000000. */
+    w1?: ArrayLike<number>;
+    /** The exponent of that factor, up to 2, one per head. Number from 0 to 2. */
+    w2?: ArrayLike<number>;
+    /** Smaller parameters count as this; the published code has 0.01. Number from 0 to 1. @default 0 */
+    minimum?: number;
+    /** Penalise keys in the future too, by |m - j|. @default false */
+    symmetric?: boolean;
+  };
+  /** Sandwich. The inner product of two sinusoidal embeddings as a bias, weaker from head to head. Chi et al., 2023. */
+  'sandwich': {
+    /** Query heads. Integer from 1 to 65536. */
+    heads: number;
+    /** Width of the embeddings whose inner product this is. Even integer from 2 to 4096. @default 128 */
+    dim?: number;
+    /** The first i: 0 in the paper, 1 in NeMo. Integer from 0 to 1. @default 0 */
+    start?: number;
+    /** Base of the geometric series of wavelengths. Number above 1 up to 1000000000. @default 10000 */
+    base?: number;
+  };
+  /** FIRE. A small network on the logarithm of the distance, relative to that of the query's position. Li et al., 2024. */
+  'fire': {
+    /** Query heads. Integer from 1 to 65536. */
+    heads: number;
+    /** Factor of distances inside the logarithm. Number from -1000000 to 1000000. @default 0.1 */
+    c?: number;
+    /** Up to this position the denominator is the same. Number from 0 to 1000000000. @default 512 */
+    l?: number;
+    /** Multiplies l; learned, 1 at first. Number from -1000000 to 1000000. @default 1 */
+    multiplier?: number;
+    /** Added to the denominator; 0 in the paper. Number from 0 to 1. @default 0.000001 */
+    epsilon?: number;
+    /** Weights of the hidden units [width], of shape [width]. */
+    hiddenWeight: TensorInput | ArrayLike<number>;
+    /** Biases of the hidden units [width], of shape [width]. */
+    hiddenBias: TensorInput | ArrayLike<number>;
+    /** Weights of the outputs [heads, width], of shape [heads, width]. */
+    outWeight: TensorInput;
+    /** Biases of the outputs [heads]; zeros when left out, of shape [heads]. */
+    outBias?: TensorInput | ArrayLike<number>;
+  };
+  /** CoPE. Positions that count keys by how much the query attends to them, from a learned table. Golovneva et al., 2024. */
+  'cope': {
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Scale the position logits like q·k. @default true */
+    scaleLogits?: boolean;
+    /** One vector per position, as columns [headDim, maxPositions], of shape [headDim, maxPositions]. */
+    table: TensorInput;
+  };
+  /** DeBERTa disentangled. Queries meet the vector of the distance, and keys another one, in logarithmic buckets. He et al., 2021. */
+  'deberta': {
+    /** Query heads. Integer from 1 to 65536. */
+    heads: number;
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Distances per side that have rows; logarithmic beyond half of them. Even integer from 4 to 4096. @default maxDistance */
+    buckets?: number;
+    /** The distance where the last bucket ends. Integer from 1 to 65536. @default 512 */
+    maxDistance?: number;
+    /** Content to position, position to content. @default c2p,p2c */
+    terms?: readonly ('c2p' | 'p2c')[];
+    /** Limit distances to maxDistance - 1 first, as the original code does. @default false */
+    limit?: boolean;
+    /** Meets keys, for p2c [2 buckets, heads, headDim], of shape [2 buckets, heads, headDim]. */
+    positionQuery?: TensorInput;
+    /** Meets queries, for c2p [2 buckets, heads, headDim], of shape [2 buckets, heads, headDim]. */
+    positionKey?: TensorInput;
+  };
+  /** Swin window bias. A learned number per head for each offset of rows and columns inside a window. Liu et al., 2021. */
+  'swin': {
+    /** Query heads. Integer from 1 to 65536. */
+    heads: number;
+    /** Rows and columns of a window. Number from 1 to 2048. */
+    window: ArrayLike<number>;
+    /** The learned biases [(2h-1)(2w-1), heads], of shape [offsets, heads]. */
+    table: TensorInput;
+  };
+  /** Swin v2 continuous bias. A small network turns the logarithm of an offset inside a window into a bias. Liu et al., 2022. */
+  'swin-v2': {
+    /** Query heads. Integer from 1 to 65536. */
+    heads: number;
+    /** Rows and columns of a window. Number from 1 to 2048. */
+    window: ArrayLike<number>;
+    /** The window of training, where it was another; 0 is none. Number from 0 to 2048. */
+    pretrainedWindow?: ArrayLike<number>;
+    /** Weights of the hidden units [width, 2], of shape [width, 2]. */
+    hiddenWeight: TensorInput;
+    /** Biases of the hidden units [width], of shape [width]. */
+    hiddenBias: TensorInput | ArrayLike<number>;
+    /** Weights of the outputs [heads, width], of shape [heads, width]. */
+    outWeight: TensorInput;
+  };
+  /** Decomposed relative position. The query meets a learned vector for the offset of rows and another for that of columns. Li et al., 2022. */
+  'decomposed': {
+    /** Width of one head. Integer from 1 to 4096. */
+    headDim: number;
+    /** Rows and columns of the queries. Number from 1 to 4096. */
+    size: ArrayLike<number>;
+    /** Rows and columns of the keys, where pooled differently. Number from 1 to 4096. */
+    keySize?: ArrayLike<number>;
+    /** One vector per offset of rows [offsets, headDim], of shape [rowOffsets, headDim]. */
+    relPosH: TensorInput;
+    /** One vector per offset of columns [offsets, headDim], of shape [columnOffsets, headDim]. */
+    relPosW: TensorInput;
+  };
+  /** Forgetting bias. Keys fade by the forget gates, computed from the data, of all tokens after them. Lin et al., 2025. */
+  'forgetting': {
+    /** Query heads. Integer from 1 to 65536. */
+    heads: number;
+    /** What the table holds: sums up to each position, or single ln f. @default cumulative */
+    form?: 'cumulative' | 'gates';
+    /** Logarithms of forget gates [heads, S], of shape [heads, S]. */
+    table: TensorInput;
+  };
+  /** Dynamic position bias. A small network turns the distance into a bias for each head. Wang et al., 2021. */
+  'dynamic-bias': {
+    /** Query heads. Integer from 1 to 65536. */
+    heads: number;
+    /** The network sees the logarithm of the distance. @default false */
+    logDistance?: boolean;
+    /** Between the layers. @default silu */
+    activation?: 'silu' | 'relu';
+    /** Distances whose biases are computed once. Integer from 0 to 65536. @default 512 */
+    reach?: number;
+    /** Weights of the first layer [width], of shape [width]. */
+    hiddenWeight: TensorInput | ArrayLike<number>;
+    /** Biases of the first layer [width], of shape [width]. */
+    hiddenBias: TensorInput | ArrayLike<number>;
+    /** Weights of the layers between [layers, width, width], of shape [layers, width, width]. */
+    innerWeight?: TensorInput;
+    /** Biases of the layers between [layers, width], of shape [layers, width]. */
+    innerBias?: TensorInput;
+    /** Weights of the outputs [heads, width], of shape [heads, width]. */
+    outWeight: TensorInput;
+    /** Biases of the outputs [heads]; zeros when left out, of shape [heads]. */
+    outBias?: TensorInput | ArrayLike<number>;
+  };
 }
 
 export type EncodingId = keyof EncodingOptions;
@@ -504,10 +675,21 @@ export interface EncodingSites {
   'alibi': 'score';
   't5': 'score';
   'shaw': 'score' | 'value';
+  'transformer-xl': 'score';
+  'kerple': 'score';
+  'sandwich': 'score';
+  'fire': 'score';
+  'cope': 'score';
+  'deberta': 'score';
+  'swin': 'score';
+  'swin-v2': 'score';
+  'decomposed': 'score';
+  'forgetting': 'score';
+  'dynamic-bias': 'score';
 }
 
 /** The ids whose score term does not depend on q and k. */
-export type ContentFreeId = 'alibi' | 't5';
+export type ContentFreeId = 'alibi' | 't5' | 'kerple' | 'sandwich' | 'fire' | 'swin' | 'swin-v2' | 'forgetting' | 'dynamic-bias';
 
 /** Every code with its kind, in the order of the core's own table. */
 export const errorTable = [
@@ -3177,6 +3359,1114 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
      },
      {
       "option": "headDim",
+      "times": 1,
+      "plus": 0
+     }
+    ],
+    "deviation": 0.02
+   }
+  ]
+ },
+ {
+  "id": "transformer-xl",
+  "title": "Transformer-XL",
+  "summary": "Projected sinusoids of the distance meet the query, with learned biases for content and position.",
+  "formula": "s(m, j) = ((qₘ + u)·kⱼ + (qₘ + v)·W_R R(m − j))/√d",
+  "paper": "Dai et al., 2019",
+  "url": "https://arxiv.org/abs/1901.02860",
+  "usedBy": [
+   "Transformer-XL",
+   "XLNet"
+  ],
+  "sites": [
+   "score"
+  ],
+  "axes": 1,
+  "positions": "integer",
+  "textAxes": false,
+  "relative": true,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "heads",
+    "doc": "Query heads.",
+    "type": "integer",
+    "required": true,
+    "example": 8,
+    "min": 1,
+    "max": 65536
+   },
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "clamp",
+    "doc": "Farther distances count as this one.",
+    "type": "integer",
+    "required": false,
+    "min": 1,
+    "max": 65536
+   },
+   {
+    "name": "origin",
+    "doc": "The row of `projected` for distance 0.",
+    "type": "integer",
+    "required": false,
+    "default": 0,
+    "min": 0,
+    "max": 1000000
+   },
+   {
+    "name": "reach",
+    "doc": "Distances whose vectors are computed once.",
+    "type": "integer",
+    "required": false,
+    "default": 512,
+    "min": 0,
+    "max": 65536
+   },
+   {
+    "name": "base",
+    "doc": "Base of the wavelengths of R.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   }
+  ],
+  "tables": [
+   {
+    "name": "u",
+    "doc": "Added to queries that meet keys [heads, headDim].",
+    "required": true,
+    "shape": [
+     {
+      "option": "heads",
+      "times": 1,
+      "plus": 0
+     },
+     {
+      "option": "headDim",
+      "times": 1,
+      "plus": 0
+     }
+    ],
+    "deviation": 0.02
+   },
+   {
+    "name": "v",
+    "doc": "Added to queries that meet distances [heads, headDim].",
+    "required": true,
+    "shape": [
+     {
+      "option": "heads",
+      "times": 1,
+      "plus": 0
+     },
+     {
+      "option": "headDim",
+      "times": 1,
+      "plus": 0
+     }
+    ],
+    "deviation": 0.02
+   },
+   {
+    "name": "relative",
+    "doc": "Projects R [heads, headDim, E], with an even E.",
+    "required": false,
+    "shape": [
+     {
+      "option": "heads",
+      "times": 1,
+      "plus": 0
+     },
+     {
+      "option": "headDim",
+      "times": 1,
+      "plus": 0
+     },
+     {
+      "free": "E",
+      "example": 64
+     }
+    ],
+    "deviation": 0.02,
+    "usual": true
+   },
+   {
+    "name": "projected",
+    "doc": "The projected vectors instead [rows, heads, headDim].",
+    "required": false,
+    "shape": [
+     {
+      "free": "rows",
+      "example": 64
+     },
+     {
+      "option": "heads",
+      "times": 1,
+      "plus": 0
+     },
+     {
+      "option": "headDim",
+      "times": 1,
+      "plus": 0
+     }
+    ],
+    "deviation": 0.02
+   }
+  ]
+ },
+ {
+  "id": "kerple",
+  "title": "KERPLE",
+  "summary": "A logarithm or a power of the distance, with learned parameters per head.",
+  "formula": "s(m, j) = qₘ·kⱼ/√d − r₁ ln(1 + r₂(m − j))  or  − r₁(m − j)^r₂",
+  "paper": "Chi et al., 2022",
+  "url": "https://arxiv.org/abs/2205.09921",
+  "usedBy": [],
+  "sites": [
+   "score"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "textAxes": false,
+  "relative": true,
+  "contentFree": true,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "heads",
+    "doc": "Query heads.",
+    "type": "integer",
+    "required": true,
+    "example": 8,
+    "min": 1,
+    "max": 65536
+   },
+   {
+    "name": "kind",
+    "doc": "A logarithm or a power of the distance.",
+    "type": "choice",
+    "required": false,
+    "default": "log",
+    "choices": [
+     "log",
+     "power"
+    ]
+   },
+   {
+    "name": "r1",
+    "doc": "How strong the penalty is, one per head.",
+    "type": "list",
+    "required": true,
+    "example": 1,
+    "min": 0,
+    "max": 1000000,
+    "length": {
+     "option": "heads",
+     "times": 1,
+     "plus": 0
+    }
+   },
+   {
+    "name": "r2",
+    "doc": "log: factor of the distance; power: exponent up to 2; one per head.",
+    "type": "list",
+    "required": true,
+    "example": 0.5,
+    "min": 0,
+    "max": 1000000,
+    "length": {
+     "option": "heads",
+     "times": 1,
+     "plus": 0
+    }
+   },
+   {
+    "name": "w1",
+    "doc": "Multiplies scores by exp(-w1 d^w2), one per head; with w2.",
+    "type": "list",
+    "required": false,
+    "min": 0,
+    "max": 1000000,
+    "length": {
+     "option": "heads",
+     "times": 1,
+     "plus": 0
+    }
+   },
+   {
+    "name": "w2",
+    "doc": "The exponent of that factor, up to 2, one per head.",
+    "type": "list",
+    "required": false,
+    "min": 0,
+    "max": 2,
+    "length": {
+     "option": "heads",
+     "times": 1,
+     "plus": 0
+    }
+   },
+   {
+    "name": "minimum",
+    "doc": "Smaller parameters count as this; the published code has 0.01.",
+    "type": "number",
+    "required": false,
+    "default": 0,
+    "min": 0,
+    "max": 1
+   },
+   {
+    "name": "symmetric",
+    "doc": "Penalise keys in the future too, by |m - j|.",
+    "type": "boolean",
+    "required": false,
+    "default": false
+   }
+  ],
+  "tables": []
+ },
+ {
+  "id": "sandwich",
+  "title": "Sandwich",
+  "summary": "The inner product of two sinusoidal embeddings as a bias, weaker from head to head.",
+  "formula": "bₕ(δ) = (Σᵢ cos(δ/10000^(2i/d̄)) − d̄/2)·H/(8h), h = 1 … H",
+  "paper": "Chi et al., 2023",
+  "url": "https://arxiv.org/abs/2212.10356",
+  "usedBy": [
+   "NVIDIA NeMo"
+  ],
+  "sites": [
+   "score"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "textAxes": false,
+  "relative": true,
+  "contentFree": true,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "heads",
+    "doc": "Query heads.",
+    "type": "integer",
+    "required": true,
+    "example": 8,
+    "min": 1,
+    "max": 65536
+   },
+   {
+    "name": "dim",
+    "doc": "Width of the embeddings whose inner product this is.",
+    "type": "integer",
+    "required": false,
+    "default": 128,
+    "min": 2,
+    "max": 4096,
+    "multipleOf": 2
+   },
+   {
+    "name": "start",
+    "doc": "The first i: 0 in the paper, 1 in NeMo.",
+    "type": "integer",
+    "required": false,
+    "default": 0,
+    "min": 0,
+    "max": 1
+   },
+   {
+    "name": "base",
+    "doc": "Base of the geometric series of wavelengths.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   }
+  ],
+  "tables": []
+ },
+ {
+  "id": "fire",
+  "title": "FIRE",
+  "summary": "A small network on the logarithm of the distance, relative to that of the query's position.",
+  "formula": "b(m, j) = MLP(ψ(m − j)/ψ(max(m, L))), ψ(x) = ln(|c·x| + 1)",
+  "paper": "Li et al., 2024",
+  "url": "https://arxiv.org/abs/2310.04418",
+  "usedBy": [],
+  "sites": [
+   "score"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "textAxes": false,
+  "relative": false,
+  "contentFree": true,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "heads",
+    "doc": "Query heads.",
+    "type": "integer",
+    "required": true,
+    "example": 8,
+    "min": 1,
+    "max": 65536
+   },
+   {
+    "name": "c",
+    "doc": "Factor of distances inside the logarithm.",
+    "type": "number",
+    "required": false,
+    "default": 0.1,
+    "min": -1000000,
+    "max": 1000000
+   },
+   {
+    "name": "l",
+    "doc": "Up to this position the denominator is the same.",
+    "type": "number",
+    "required": false,
+    "default": 512,
+    "min": 0,
+    "max": 1000000000
+   },
+   {
+    "name": "multiplier",
+    "doc": "Multiplies l; learned, 1 at first.",
+    "type": "number",
+    "required": false,
+    "default": 1,
+    "min": -1000000,
+    "max": 1000000
+   },
+   {
+    "name": "epsilon",
+    "doc": "Added to the denominator; 0 in the paper.",
+    "type": "number",
+    "required": false,
+    "default": 0.000001,
+    "min": 0,
+    "max": 1
+   }
+  ],
+  "tables": [
+   {
+    "name": "hiddenWeight",
+    "doc": "Weights of the hidden units [width].",
+    "required": true,
+    "shape": [
+     {
+      "free": "width",
+      "example": 32
+     }
+    ],
+    "deviation": 1
+   },
+   {
+    "name": "hiddenBias",
+    "doc": "Biases of the hidden units [width].",
+    "required": true,
+    "shape": [
+     {
+      "free": "width",
+      "example": 32
+     }
+    ],
+    "deviation": 0.5
+   },
+   {
+    "name": "outWeight",
+    "doc": "Weights of the outputs [heads, width].",
+    "required": true,
+    "shape": [
+     {
+      "option": "heads",
+      "times": 1,
+      "plus": 0
+     },
+     {
+      "free": "width",
+      "example": 32
+     }
+    ],
+    "deviation": 0.5
+   },
+   {
+    "name": "outBias",
+    "doc": "Biases of the outputs [heads]; zeros when left out.",
+    "required": false,
+    "shape": [
+     {
+      "option": "heads",
+      "times": 1,
+      "plus": 0
+     }
+    ],
+    "deviation": 0.02
+   }
+  ]
+ },
+ {
+  "id": "cope",
+  "title": "CoPE",
+  "summary": "Positions that count keys by how much the query attends to them, from a learned table.",
+  "formula": "s(m, j) += qₘ·E[p], p = Σ_{t=j..m} σ(s(m, t))",
+  "paper": "Golovneva et al., 2024",
+  "url": "https://arxiv.org/abs/2405.18719",
+  "usedBy": [],
+  "sites": [
+   "score"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "textAxes": false,
+  "relative": true,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "scaleLogits",
+    "doc": "Scale the position logits like q·k.",
+    "type": "boolean",
+    "required": false,
+    "default": true
+   }
+  ],
+  "tables": [
+   {
+    "name": "table",
+    "doc": "One vector per position, as columns [headDim, maxPositions].",
+    "required": true,
+    "shape": [
+     {
+      "option": "headDim",
+      "times": 1,
+      "plus": 0
+     },
+     {
+      "free": "maxPositions",
+      "example": 64
+     }
+    ],
+    "deviation": 0.02
+   }
+  ]
+ },
+ {
+  "id": "deberta",
+  "title": "DeBERTa disentangled",
+  "summary": "Queries meet the vector of the distance, and keys another one, in logarithmic buckets.",
+  "formula": "s(m, j) = (qₘ·kⱼ + qₘ·Kʳ[δ] + kⱼ·Qʳ[δ])/√(3d), δ = bucket(m − j)",
+  "paper": "He et al., 2021",
+  "url": "https://arxiv.org/abs/2006.03654",
+  "usedBy": [
+   "DeBERTa",
+   "DeBERTa-v2",
+   "DeBERTa-v3"
+  ],
+  "sites": [
+   "score"
+  ],
+  "axes": 1,
+  "positions": "integer",
+  "textAxes": false,
+  "relative": true,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "heads",
+    "doc": "Query heads.",
+    "type": "integer",
+    "required": true,
+    "example": 8,
+    "min": 1,
+    "max": 65536
+   },
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "buckets",
+    "doc": "Distances per side that have rows; logarithmic beyond half of them.",
+    "type": "integer",
+    "required": false,
+    "defaultFrom": "maxDistance",
+    "min": 4,
+    "max": 4096,
+    "multipleOf": 2
+   },
+   {
+    "name": "maxDistance",
+    "doc": "The distance where the last bucket ends.",
+    "type": "integer",
+    "required": false,
+    "default": 512,
+    "min": 1,
+    "max": 65536,
+    "logarithmic": true
+   },
+   {
+    "name": "terms",
+    "doc": "Content to position, position to content.",
+    "type": "names",
+    "required": false,
+    "default": [
+     "c2p",
+     "p2c"
+    ],
+    "choices": [
+     "c2p",
+     "p2c"
+    ]
+   },
+   {
+    "name": "limit",
+    "doc": "Limit distances to maxDistance - 1 first, as the original code does.",
+    "type": "boolean",
+    "required": false,
+    "default": false
+   }
+  ],
+  "tables": [
+   {
+    "name": "positionQuery",
+    "doc": "Meets keys, for p2c [2 buckets, heads, headDim].",
+    "required": false,
+    "shape": [
+     {
+      "option": "buckets",
+      "times": 2,
+      "plus": 0
+     },
+     {
+      "option": "heads",
+      "times": 1,
+      "plus": 0
+     },
+     {
+      "option": "headDim",
+      "times": 1,
+      "plus": 0
+     }
+    ],
+    "deviation": 0.02,
+    "usual": true
+   },
+   {
+    "name": "positionKey",
+    "doc": "Meets queries, for c2p [2 buckets, heads, headDim].",
+    "required": false,
+    "shape": [
+     {
+      "option": "buckets",
+      "times": 2,
+      "plus": 0
+     },
+     {
+      "option": "heads",
+      "times": 1,
+      "plus": 0
+     },
+     {
+      "option": "headDim",
+      "times": 1,
+      "plus": 0
+     }
+    ],
+    "deviation": 0.02,
+    "usual": true
+   }
+  ]
+ },
+ {
+  "id": "swin",
+  "title": "Swin window bias",
+  "summary": "A learned number per head for each offset of rows and columns inside a window.",
+  "formula": "s(m, j) = qₘ·kⱼ/√d + table[(Δh + h − 1)(2w − 1) + Δw + w − 1]",
+  "paper": "Liu et al., 2021",
+  "url": "https://arxiv.org/abs/2103.14030",
+  "usedBy": [
+   "Swin Transformer",
+   "BEiT"
+  ],
+  "sites": [
+   "score"
+  ],
+  "axes": 2,
+  "positions": "index",
+  "textAxes": false,
+  "relative": true,
+  "contentFree": true,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "heads",
+    "doc": "Query heads.",
+    "type": "integer",
+    "required": true,
+    "example": 4,
+    "min": 1,
+    "max": 65536
+   },
+   {
+    "name": "window",
+    "doc": "Rows and columns of a window.",
+    "type": "list",
+    "required": true,
+    "example": [
+     7,
+     7
+    ],
+    "min": 1,
+    "max": 2048,
+    "length": 2
+   }
+  ],
+  "tables": [
+   {
+    "name": "table",
+    "doc": "The learned biases [(2h-1)(2w-1), heads].",
+    "required": true,
+    "shape": [
+     {
+      "free": "offsets",
+      "example": 169
+     },
+     {
+      "option": "heads",
+      "times": 1,
+      "plus": 0
+     }
+    ],
+    "deviation": 1
+   }
+  ]
+ },
+ {
+  "id": "swin-v2",
+  "title": "Swin v2 continuous bias",
+  "summary": "A small network turns the logarithm of an offset inside a window into a bias.",
+  "formula": "b(Δ) = 16 σ(MLP(sign(c) log₂(|c| + 1)/3)), c = 8Δ/(W − 1)",
+  "paper": "Liu et al., 2022",
+  "url": "https://arxiv.org/abs/2111.09883",
+  "usedBy": [
+   "Swin Transformer V2"
+  ],
+  "sites": [
+   "score"
+  ],
+  "axes": 2,
+  "positions": "index",
+  "textAxes": false,
+  "relative": true,
+  "contentFree": true,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "heads",
+    "doc": "Query heads.",
+    "type": "integer",
+    "required": true,
+    "example": 4,
+    "min": 1,
+    "max": 65536
+   },
+   {
+    "name": "window",
+    "doc": "Rows and columns of a window.",
+    "type": "list",
+    "required": true,
+    "example": [
+     8,
+     8
+    ],
+    "min": 1,
+    "max": 2048,
+    "length": 2
+   },
+   {
+    "name": "pretrainedWindow",
+    "doc": "The window of training, where it was another; 0 is none.",
+    "type": "list",
+    "required": false,
+    "min": 0,
+    "max": 2048,
+    "length": 2
+   }
+  ],
+  "tables": [
+   {
+    "name": "hiddenWeight",
+    "doc": "Weights of the hidden units [width, 2].",
+    "required": true,
+    "shape": [
+     {
+      "free": "width",
+      "example": 512
+     },
+     2
+    ],
+    "deviation": 1
+   },
+   {
+    "name": "hiddenBias",
+    "doc": "Biases of the hidden units [width].",
+    "required": true,
+    "shape": [
+     {
+      "free": "width",
+      "example": 512
+     }
+    ],
+    "deviation": 0.5
+   },
+   {
+    "name": "outWeight",
+    "doc": "Weights of the outputs [heads, width].",
+    "required": true,
+    "shape": [
+     {
+      "option": "heads",
+      "times": 1,
+      "plus": 0
+     },
+     {
+      "free": "width",
+      "example": 512
+     }
+    ],
+    "deviation": 0.1
+   }
+  ]
+ },
+ {
+  "id": "decomposed",
+  "title": "Decomposed relative position",
+  "summary": "The query meets a learned vector for the offset of rows and another for that of columns.",
+  "formula": "s(m, j) = qₘ·kⱼ/√d + qₘ·Rʰ[Δh] + qₘ·Rʷ[Δw]",
+  "paper": "Li et al., 2022",
+  "url": "https://arxiv.org/abs/2112.01526",
+  "usedBy": [
+   "SAM",
+   "MViTv2",
+   "ViTDet"
+  ],
+  "sites": [
+   "score"
+  ],
+  "axes": 2,
+  "positions": "index",
+  "textAxes": false,
+  "relative": true,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "headDim",
+    "doc": "Width of one head.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "size",
+    "doc": "Rows and columns of the queries.",
+    "type": "list",
+    "required": true,
+    "example": [
+     14,
+     14
+    ],
+    "min": 1,
+    "max": 4096,
+    "length": 2
+   },
+   {
+    "name": "keySize",
+    "doc": "Rows and columns of the keys, where pooled differently.",
+    "type": "list",
+    "required": false,
+    "min": 1,
+    "max": 4096,
+    "length": 2
+   }
+  ],
+  "tables": [
+   {
+    "name": "relPosH",
+    "doc": "One vector per offset of rows [offsets, headDim].",
+    "required": true,
+    "shape": [
+     {
+      "free": "rowOffsets",
+      "example": 27
+     },
+     {
+      "option": "headDim",
+      "times": 1,
+      "plus": 0
+     }
+    ],
+    "deviation": 0.02
+   },
+   {
+    "name": "relPosW",
+    "doc": "One vector per offset of columns [offsets, headDim].",
+    "required": true,
+    "shape": [
+     {
+      "free": "columnOffsets",
+      "example": 27
+     },
+     {
+      "option": "headDim",
+      "times": 1,
+      "plus": 0
+     }
+    ],
+    "deviation": 0.02
+   }
+  ]
+ },
+ {
+  "id": "forgetting",
+  "title": "Forgetting bias",
+  "summary": "Keys fade by the forget gates, computed from the data, of all tokens after them.",
+  "formula": "b(m, j) = Fₘ − Fⱼ, F = Σ ln σ(wₕ·xₜ + bₕ)",
+  "paper": "Lin et al., 2025",
+  "url": "https://arxiv.org/abs/2503.02130",
+  "usedBy": [
+   "Forgetting Transformer",
+   "x-transformers"
+  ],
+  "sites": [
+   "score"
+  ],
+  "axes": 1,
+  "positions": "index",
+  "textAxes": false,
+  "relative": false,
+  "contentFree": true,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "heads",
+    "doc": "Query heads.",
+    "type": "integer",
+    "required": true,
+    "example": 8,
+    "min": 1,
+    "max": 65536
+   },
+   {
+    "name": "form",
+    "doc": "What the table holds: sums up to each position, or single ln f.",
+    "type": "choice",
+    "required": false,
+    "default": "cumulative",
+    "choices": [
+     "cumulative",
+     "gates"
+    ]
+   }
+  ],
+  "tables": [
+   {
+    "name": "table",
+    "doc": "Logarithms of forget gates [heads, S].",
+    "required": true,
+    "shape": [
+     {
+      "option": "heads",
+      "times": 1,
+      "plus": 0
+     },
+     {
+      "free": "S",
+      "example": 512
+     }
+    ],
+    "deviation": 0.5
+   }
+  ]
+ },
+ {
+  "id": "dynamic-bias",
+  "title": "Dynamic position bias",
+  "summary": "A small network turns the distance into a bias for each head.",
+  "formula": "bₕ(δ) = MLP(δ)  or  MLP(sign(δ) ln(|δ| + 1))",
+  "paper": "Wang et al., 2021",
+  "url": "https://arxiv.org/abs/2108.00154",
+  "usedBy": [
+   "CrossFormer",
+   "x-transformers"
+  ],
+  "sites": [
+   "score"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "textAxes": false,
+  "relative": true,
+  "contentFree": true,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "heads",
+    "doc": "Query heads.",
+    "type": "integer",
+    "required": true,
+    "example": 8,
+    "min": 1,
+    "max": 65536
+   },
+   {
+    "name": "logDistance",
+    "doc": "The network sees the logarithm of the distance.",
+    "type": "boolean",
+    "required": false,
+    "default": false
+   },
+   {
+    "name": "activation",
+    "doc": "Between the layers.",
+    "type": "choice",
+    "required": false,
+    "default": "silu",
+    "choices": [
+     "silu",
+     "relu"
+    ]
+   },
+   {
+    "name": "reach",
+    "doc": "Distances whose biases are computed once.",
+    "type": "integer",
+    "required": false,
+    "default": 512,
+    "min": 0,
+    "max": 65536
+   }
+  ],
+  "tables": [
+   {
+    "name": "hiddenWeight",
+    "doc": "Weights of the first layer [width].",
+    "required": true,
+    "shape": [
+     {
+      "free": "width",
+      "example": 32
+     }
+    ],
+    "deviation": 0.5
+   },
+   {
+    "name": "hiddenBias",
+    "doc": "Biases of the first layer [width].",
+    "required": true,
+    "shape": [
+     {
+      "free": "width",
+      "example": 32
+     }
+    ],
+    "deviation": 0.5
+   },
+   {
+    "name": "innerWeight",
+    "doc": "Weights of the layers between [layers, width, width].",
+    "required": false,
+    "shape": [
+     {
+      "free": "layers",
+      "example": 1
+     },
+     {
+      "free": "width",
+      "example": 32
+     },
+     {
+      "free": "width",
+      "example": 32
+     }
+    ],
+    "deviation": 0.02
+   },
+   {
+    "name": "innerBias",
+    "doc": "Biases of the layers between [layers, width].",
+    "required": false,
+    "shape": [
+     {
+      "free": "layers",
+      "example": 1
+     },
+     {
+      "free": "width",
+      "example": 32
+     }
+    ],
+    "deviation": 0.02
+   },
+   {
+    "name": "outWeight",
+    "doc": "Weights of the outputs [heads, width].",
+    "required": true,
+    "shape": [
+     {
+      "option": "heads",
+      "times": 1,
+      "plus": 0
+     },
+     {
+      "free": "width",
+      "example": 32
+     }
+    ],
+    "deviation": 0.2
+   },
+   {
+    "name": "outBias",
+    "doc": "Biases of the outputs [heads]; zeros when left out.",
+    "required": false,
+    "shape": [
+     {
+      "option": "heads",
       "times": 1,
       "plus": 0
      }

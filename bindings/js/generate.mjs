@@ -19,6 +19,7 @@ const quoted = (value) => JSON.stringify(value).replaceAll("'", "\\'").replaceAl
 const union = (values) => values.map(quoted).join(' | ') || 'never';
 const typeOf = ({ type, choices }) =>
   ({
+    names: `readonly (${union(choices ?? [])})[]`,
     integer: 'number',
     number: 'number',
     boolean: 'boolean',

@@ -18,19 +18,20 @@ export type Extent =
 export interface FieldInfo {
   readonly name: string;
   readonly doc: string;
-  readonly type: 'integer' | 'number' | 'boolean' | 'choice' | 'list';
+  readonly type: 'integer' | 'number' | 'boolean' | 'choice' | 'names' | 'list';
   readonly required: boolean;
   /** What holds when the option is left out; absent when it is computed or there is none. */
-  readonly default?: number | boolean | string | readonly number[];
+  readonly default?: number | boolean | string | readonly number[] | readonly string[];
   /** The option whose value is the default. */
   readonly defaultFrom?: string;
   /** A usable value where there is no default. */
-  readonly example?: number | boolean | string | readonly number[];
+  readonly example?: number | boolean | string | readonly number[] | readonly string[];
   readonly min?: number;
   /** `min` itself is not allowed. */
   readonly exclusiveMin?: boolean;
   readonly max?: number;
   readonly multipleOf?: number;
+  /** Of a choice, which is one of them, and of names, which are any of them. */
   readonly choices?: readonly string[];
   /** A control for it should be logarithmic. */
   readonly logarithmic?: boolean;
@@ -42,6 +43,8 @@ export interface TableInfo {
   readonly name: string;
   readonly doc: string;
   readonly required: boolean;
+  /** Optional, because another table or option can stand in, but an example should have it. */
+  readonly usual?: boolean;
   readonly shape: readonly Extent[];
   /** The standard deviation of a typical random initialisation. */
   readonly deviation: number;

@@ -10,7 +10,16 @@ import { fault, nearest, quote, shapeText, text } from './errors.js';
 import { isView, typedArrayName } from './intrinsics.js';
 import type { EncodingInfo, Extent, FieldInfo, TableInfo } from './manifest.js';
 import { capture, type Source } from './tensor.js';
-import { boolean, choice, finite, integer, list, record, unknownOption } from './validate.js';
+import {
+  boolean,
+  choice,
+  finite,
+  integer,
+  list,
+  names,
+  record,
+  unknownOption,
+} from './validate.js';
 
 export const catalogue: readonly EncodingInfo[] = encodings;
 
@@ -82,6 +91,7 @@ function missing(where: string, field: string, expected: string) {
 function describeField({ type, choices }: FieldInfo): string {
   const nouns = { integer: 'an integer', number: 'a number', boolean: 'true or false' };
   if (type === 'choice') return `one of ${choices?.map((c) => `'${c}'`).join(', ')}`;
+  if (type === 'names') return `a list of ${choices?.map((c) => `'${c}'`).join(', ')}`;
   return type === 'list' ? 'a list of numbers' : nouns[type];
 }
 
@@ -102,6 +112,8 @@ function checkField(
       return boolean(where, name, value);
     case 'choice':
       return choice(where, name, value, field.choices ?? []);
+    case 'names':
+      return names(where, name, value, field.choices ?? []);
     default: {
       const length = field.length === undefined ? undefined : extent(info, field.length, known);
       const { min, max, exclusiveMin } = field;

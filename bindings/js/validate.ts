@@ -77,6 +77,21 @@ export function choice<T extends string>(
   throw fault('OUT_OF_RANGE', { where, field, expected, received: value });
 }
 
+/** A list of some of the choices, as the text that crosses: with commas between. */
+export function names(
+  where: string,
+  field: string,
+  value: unknown,
+  choices: readonly string[],
+): string {
+  const expected = `a list of ${choices.map((c) => `'${c}'`).join(', ')}`;
+  if (!Array.isArray(value)) throw wrongType(where, field, expected, value);
+  const given = value.slice(0, choices.length + 1);
+  if (given.length > choices.length)
+    throw fault('OUT_OF_RANGE', { where, field, expected, received: text('a longer one') });
+  return given.map((name, i) => choice(where, `${field}[${i}]`, name, choices)).join(',');
+}
+
 /** A list of finite numbers, as a copy: a plain array or a typed array of numbers. */
 export function list(
   where: string,

@@ -52,6 +52,7 @@ inline double number_of(const Registered& r, std::string_view name, const Wishes
   return std::numeric_limits<double>::quiet_NaN();
 }
 
+/// What an extent comes to.
 inline Index extent_of(const Registered& r, const posenc::Dim& d, const Wishes& wishes) {
   if (!d.option.empty())
     return static_cast<Index>(number_of(r, d.option, wishes)) * d.times / d.over + d.plus;
@@ -68,12 +69,20 @@ inline Array<double> list_of(const Field& f, Index length) {
   return list;
 }
 
+/// Whether an example has this table: all do, unless some stand in for others.
+inline bool wants_table(const Registered& r, const Field& f) {
+  for (const Field& other : r.fields)
+    if (other.is_usual) return f.is_required || f.is_usual;
+  return true;
+}
+
 /// Every required option, every wished one, and every table, filled at random.
 inline Options example_of(const Registered& r, const Wishes& wishes = {}) {
   Options options;
   Random random(r.spec.id.size() * 31 + static_cast<std::uint64_t>(r.spec.id[0]));
   for (const Field& f : r.fields) {
     if (f.kind == OptionKind::table) {
+      if (!wants_table(r, f)) continue;
       std::array<Index, 3> shape{};
       Index count = 1;
       for (std::size_t axis = 0; axis < static_cast<std::size_t>(f.rank); ++axis)
@@ -89,6 +98,7 @@ inline Options example_of(const Registered& r, const Wishes& wishes = {}) {
         options.flag(f.name, value != 0);
         break;
       case OptionKind::choice:
+      case OptionKind::names:
         options.text(f.name, f.choices[static_cast<std::size_t>(value)]);
         break;
       case OptionKind::list:

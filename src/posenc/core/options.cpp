@@ -35,7 +35,8 @@ constexpr OptionValue::Kind wanted_kind(OptionKind kind) {
     case OptionKind::integer:
     case OptionKind::number: return OptionValue::Kind::number;
     case OptionKind::boolean: return OptionValue::Kind::boolean;
-    case OptionKind::choice: return OptionValue::Kind::text;
+    case OptionKind::choice:
+    case OptionKind::names: return OptionValue::Kind::text;
     case OptionKind::list: return OptionValue::Kind::list;
     case OptionKind::table: break;
   }
@@ -48,6 +49,7 @@ constexpr std::string_view kind_phrase(OptionKind kind) {
     case OptionKind::number: return "a number";
     case OptionKind::boolean: return "true or false";
     case OptionKind::choice: return "one of its documented names";
+    case OptionKind::names: return "some of its documented names";
     case OptionKind::list: return "a list of numbers";
     case OptionKind::table: break;
   }
@@ -79,12 +81,31 @@ Status check_shape(std::span<const OptionRule> rules, const void* options, const
   return {};
 }
 
+/// Where `name` stands among the choices, or -1.
+Index find_choice(const OptionRule& f, std::string_view name) {
+  const auto at = std::find(f.choices.begin(), f.choices.end(), name);
+  return at == f.choices.end() ? -1 : at - f.choices.begin();
+}
+
+/// One bit for each name in a text with commas between, or -1 where one is unknown.
+Index find_choices(const OptionRule& f, std::string_view names) {
+  Index bits = 0;
+  while (!names.empty()) {
+    const std::size_t end = std::min(names.find(','), names.size());
+    const Index at = find_choice(f, names.substr(0, end));
+    if (at < 0) return -1;
+    bits |= Index{1} << at;
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  return bits;
+}
+
 Status assign_scalar(const OptionRule& f, void* options, OptionValue value) {
-  if (f.kind == OptionKind::choice) {
-    const auto at = std::find(f.choices.begin(), f.choices.end(), value.text);
-    if (at == f.choices.end())
+  if (f.kind == OptionKind::choice || f.kind == OptionKind::names) {
+    const Index found = f.kind == OptionKind::choice ? find_choice(f, value.text) : find_choices(f, value.text);
+    if (found < 0)
       return fault(Errc::out_of_range, f, kind_phrase(f.kind), std::numeric_limits<double>::quiet_NaN());
-    value.number = static_cast<double>(at - f.choices.begin());
+    value.number = static_cast<double>(found);
   } else if (f.kind != OptionKind::boolean) {
     if (Status s = check_number(f, value.number); !s) return s;
   }

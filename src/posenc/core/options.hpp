@@ -28,7 +28,7 @@ struct Table {
   static Result<Table> copy(const float* data, std::span<const Index> shape);
 };
 
-enum class OptionKind : std::uint8_t { integer, number, boolean, choice, list, table };
+enum class OptionKind : std::uint8_t { integer, number, boolean, choice, names, list, table };
 
 /// A value as it arrives. Views point into the caller's memory until the decoder has copied them.
 struct OptionValue {
@@ -68,11 +68,17 @@ struct Field : OptionRule {
   double example_value = 0;         ///< a usable value where there is no default; of a list, its elements
   std::span<const double> example_list{};  ///< of a list, where its elements differ
   double deviation = 0.02;  ///< of a table: the scale of a usual random initialisation
+  bool is_usual = false;    ///< optional because another can stand in, but examples should have it
 
   constexpr Field required(double example = 0) const {
     Field f = *this;
     f.is_required = true;
     f.example_value = example;
+    return f;
+  }
+  constexpr Field usual() const {
+    Field f = *this;
+    f.is_usual = true;
     return f;
   }
   constexpr Field example(double value) const {
@@ -195,6 +201,15 @@ struct FieldOf {
   static constexpr Field choice(std::string_view name, std::string_view doc,
                                 std::span<const std::string_view> names) {
     Field f = make<Member>(OptionKind::choice, name, doc);
+    f.choices = names;
+    return f;
+  }
+
+  /// Any of `names`, as text with commas between; the member has bit i for the i-th.
+  template <auto Member>
+  static constexpr Field names(std::string_view name, std::string_view doc,
+                               std::span<const std::string_view> names) {
+    Field f = make<Member>(OptionKind::names, name, doc);
     f.choices = names;
     return f;
   }

@@ -77,12 +77,18 @@ inline std::string extent(const Dim& d) {
 }
 
 inline std::string_view type_name(OptionKind kind) {
-  constexpr std::array<std::string_view, 6> names{"integer", "number", "boolean", "choice", "list", "table"};
+  constexpr std::array<std::string_view, 7> names{"integer", "number", "boolean", "choice", "names", "list", "table"};
   return names[static_cast<std::size_t>(kind)];
 }
 
 /// A value of the field as JSON: numbers as they are, booleans and choices by name.
 inline std::string value(const Field& f, double v) {
+  if (f.kind == OptionKind::names) {
+    std::string list;
+    for (std::size_t i = 0; i < f.choices.size(); ++i)
+      if ((static_cast<unsigned>(v) >> i & 1u) != 0) list += (list.empty() ? "" : ", ") + std::string(f.choices[i]);
+    return words(list);
+  }
   if (f.kind == OptionKind::boolean) return v != 0 ? "true" : "false";
   if (f.kind == OptionKind::choice) return quoted(f.choices[static_cast<std::size_t>(v)]);
   return numeral(v);
@@ -110,13 +116,14 @@ inline std::string field(const Field& f, const void* defaults) {
 
 inline std::string table(const Field& f) {
   const std::span<const Dim> shape(f.shape.data(), static_cast<std::size_t>(f.rank));
-  return Object{}
-      .text("name", f.name)
+  Object o;
+  o.text("name", f.name)
       .text("doc", f.doc)
       .flag("required", f.is_required)
       .raw("shape", array_of(shape, extent))
-      .number("deviation", f.deviation)
-      .str();
+      .number("deviation", f.deviation);
+  if (f.is_usual) o.flag("usual", true);
+  return o.str();
 }
 
 inline std::string sites(const Sites& s) {

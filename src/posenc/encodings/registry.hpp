@@ -4,6 +4,13 @@
 #pragma once
 
 #include "posenc/encodings/alibi.hpp"
+#include "posenc/encodings/cope.hpp"
+#include "posenc/encodings/deberta.hpp"
+#include "posenc/encodings/decomposed.hpp"
+#include "posenc/encodings/dynamic_bias.hpp"
+#include "posenc/encodings/fire.hpp"
+#include "posenc/encodings/forgetting.hpp"
+#include "posenc/encodings/kerple.hpp"
 #include "posenc/encodings/learned.hpp"
 #include "posenc/encodings/none.hpp"
 #include "posenc/encodings/rotary/dual_chunk.hpp"
@@ -25,9 +32,13 @@
 #include "posenc/encodings/rotary/rope_yarn.hpp"
 #include "posenc/encodings/rotary/self_extend.hpp"
 #include "posenc/encodings/rotary/xpos.hpp"
+#include "posenc/encodings/sandwich.hpp"
 #include "posenc/encodings/shaw.hpp"
 #include "posenc/encodings/sinusoidal.hpp"
 #include "posenc/encodings/t5.hpp"
+#include "posenc/encodings/transformer_xl.hpp"
+#include "posenc/encodings/window/swin.hpp"
+#include "posenc/encodings/window/swin_v2.hpp"
 
 namespace posenc {
 
@@ -59,7 +70,18 @@ using Encodings = TypeList<  //
     RopeMixed,               //
     Alibi,                   //
     T5,                      //
-    Shaw>;
+    Shaw,                    //
+    TransformerXl,           //
+    Kerple,                  //
+    Sandwich,                //
+    Fire,                    //
+    Cope,                    //
+    Deberta,                 //
+    Swin,                    //
+    SwinV2,                  //
+    Decomposed,              //
+    Forgetting,              //
+    DynamicBias>;
 
 /// Calls `f.template operator()<E>()` for each type; stops at the first call that returns true.
 template <class F, class... E>

@@ -17,6 +17,13 @@ import {
 } from './axes.ts';
 import { runAlibiBias, runAlibiSlopes, runShaw, runT5Bias, runT5Buckets } from './biases.ts';
 import type { GoldenCase } from './cases.ts';
+import {
+  runCope,
+  runDebertaAttention,
+  runDebertaBuckets,
+  runTransformerXl,
+  runXlnetShift,
+} from './content-terms.ts';
 import { runPositionIds, runSinusoidal } from './embeddings.ts';
 import { runRealLayer } from './model-layers.ts';
 import { runRemap } from './remaps.ts';
@@ -30,6 +37,8 @@ import {
   runYarnRepository,
 } from './rotary-plans.ts';
 import { runOnnxRotary, runOrtRotary, runRopeApply } from './rotations.ts';
+import { runFire, runForgetting, runKerple } from './score-biases.ts';
+import { runDecomposed, runSwin, runSwinV2 } from './windows.ts';
 
 export type Family = { run: (one: GoldenCase) => void } | { notYet: string };
 
@@ -39,6 +48,13 @@ export const families: Readonly<Record<string, Family>> = {
   alibi_bias_: { run: runAlibiBias },
   alibi_slopes_: { run: runAlibiSlopes },
   attn_: { run: runAttention },
+  cope_: { run: runCope },
+  deberta_attention_: { run: runDebertaAttention },
+  deberta_log_bucket_: { run: runDebertaBuckets },
+  decomposed_rel_pos_: { run: runDecomposed },
+  fire_: { run: runFire },
+  forgetting_bias_: { run: runForgetting },
+  kerple_: { run: runKerple },
   onnx_rotary_: { run: runOnnxRotary },
   ort_rotary_: { run: runOrtRotary },
   position_ids_: { run: runPositionIds },
@@ -53,8 +69,12 @@ export const families: Readonly<Record<string, Family>> = {
   rope_xtransformers_xpos_: { run: runXpos },
   shaw_: { run: runShaw },
   sinusoidal_: { run: runSinusoidal },
+  swin_v1_: { run: runSwin },
+  swin_v2_: { run: runSwinV2 },
   t5_bias_: { run: runT5Bias },
   t5_bucket_: { run: runT5Buckets },
+  transformer_xl_: { run: runTransformerXl },
+  xlnet_: { run: runXlnetShift },
 
   yarnrepo_: { run: runYarnRepository },
   giraffe_: { run: runGiraffe },
@@ -68,17 +88,8 @@ export const families: Readonly<Record<string, Family>> = {
   rope2d_pixtral_: { run: runPixtral },
   rope2d_qwen2vl_vision_: { run: runQwenVision },
   rope2d_ropevit_: { run: runRopeVit },
-  sinusoidal2d_: notYet('positions with several axes come later'),
-  swin_: notYet('positions with several axes come later'),
-  decomposed_rel_pos_: notYet('positions with several axes come later'),
+  sinusoidal2d_: notYet('a table of its own for images comes later'),
   pope_: notYet('polar position embedding comes later'),
-  transformer_xl_: notYet('Transformer-XL comes later'),
-  xlnet_: notYet('Transformer-XL comes later'),
-  deberta_: notYet('DeBERTa comes later'),
-  kerple_: notYet('KERPLE comes later'),
-  fire_: notYet('FIRE comes later'),
-  cope_: notYet('CoPE comes later'),
-  forgetting_bias_: notYet('data-dependent biases come later'),
   leaky_rerope_: { run: runRemap },
   rerope_: { run: runRemap },
   selfextend_: { run: runRemap },

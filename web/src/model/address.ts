@@ -23,6 +23,10 @@ function decode(text: string): string {
 export function readField(field: FieldInfo, text: string): FieldValue | undefined {
   if (field.type === 'choice') return field.choices?.includes(text) ? text : undefined;
   if (field.type === 'boolean') return text === '1' ? true : text === '0' ? false : undefined;
+  if (field.type === 'names') {
+    const names = text === '' ? [] : text.split(',');
+    return names.every((name) => field.choices?.includes(name)) ? names : undefined;
+  }
   if (field.type === 'list') {
     const items = text.split(',').map((item) => (item.trim() === '' ? Number.NaN : Number(item)));
     return items.every(Number.isFinite) ? items : undefined;
@@ -113,7 +117,7 @@ export function readAddress(hash: string, manifest: readonly EncodingInfo[]): Re
     } else if (
       info &&
       key.startsWith('t.') &&
-      info.tables.some((table) => !table.required && table.name === key.slice(2))
+      info.tables.some((table) => !table.required && !table.usual && table.name === key.slice(2))
     ) {
       if (text === '1') included.push(key.slice(2));
     } else unknown.push([key, text]);

@@ -2,7 +2,7 @@
 // What the page knows of an encoding: only what the manifest says.
 
 export type Site = 'embed' | 'rotate' | 'score' | 'value';
-export type FieldValue = number | string | boolean | readonly number[];
+export type FieldValue = number | string | boolean | readonly number[] | readonly string[];
 
 export interface Dimension {
   readonly option?: string;
@@ -15,7 +15,7 @@ export interface Dimension {
 export interface FieldInfo {
   readonly name: string;
   readonly doc: string;
-  readonly type: 'integer' | 'number' | 'boolean' | 'choice' | 'list';
+  readonly type: 'integer' | 'number' | 'boolean' | 'choice' | 'names' | 'list';
   readonly required: boolean;
   readonly default?: FieldValue;
   readonly defaultFrom?: string;
@@ -31,6 +31,8 @@ export interface TableInfo {
   readonly name: string;
   readonly doc: string;
   readonly required: boolean;
+  /** Optional, because another can stand in; here it stands. */
+  readonly usual?: boolean;
   readonly shape: readonly (Dimension | number)[];
   readonly deviation?: number;
 }

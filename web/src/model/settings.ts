@@ -98,7 +98,7 @@ export function optionsOf(info: EncodingInfo, settings: Settings): Options {
     if (value !== undefined) options[field.name] = value;
   }
   for (const table of info.tables) {
-    if (!table.required && !settings.included.includes(table.name)) continue;
+    if (!table.required && !table.usual && !settings.included.includes(table.name)) continue;
     const shape = tableShape(info, table.shape, settings);
     const count = shape.reduce((product, size) => product * size, 1);
     if (!(count <= largestTable))

@@ -62,6 +62,7 @@ function limits(field: FieldInfo): string {
   if (
     field.type === 'choice' ||
     field.type === 'boolean' ||
+    field.type === 'names' ||
     field.type === 'list' ||
     (min === undefined && max === undefined)
   )
@@ -71,6 +72,13 @@ function limits(field: FieldInfo): string {
   if (field.exclusiveMin)
     return max === undefined ? ` Above ${min}${even}.` : ` Above ${min}, at most ${max}${even}.`;
   return max === undefined ? ` At least ${min}${even}.` : ` From ${min} to ${max}${even}.`;
+}
+
+/** All ways to take some of a few names, as text with commas between; the most first. */
+function subsets([first, ...rest]: readonly string[]): string[] {
+  if (first === undefined) return [''];
+  const others = subsets(rest);
+  return [...others.map((some) => (some === '' ? first : `${first},${some}`)), ...others];
 }
 
 export class EncodingControls {
@@ -124,7 +132,7 @@ export class EncodingControls {
         };
       }),
       ...info.tables
-        .filter((table) => !table.required)
+        .filter((table) => !table.required && !table.usual)
         .map((table) => {
           const control = new SwitchControl(
             table.name,
@@ -164,6 +172,18 @@ export class EncodingControls {
         text,
         (field.choices ?? []).map((choice) => [choice, choice] as const),
         set,
+      );
+      return {
+        control,
+        show: (settings) => control.show(String(current(settings) ?? ''), isDefault(settings)),
+      };
+    }
+    if (field.type === 'names') {
+      const control = new ChoiceControl(
+        field.name,
+        text,
+        subsets(field.choices ?? []).map((some) => [some, some.replaceAll(',', ' + ') || 'none']),
+        (some, committed) => set(some === '' ? [] : some?.split(','), committed),
       );
       return {
         control,

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Learned vectors looked up by distance, for content terms: the products of a few rows of queries
+/// or keys with all vectors that a tile can reach, on register tiles.
+#pragma once
+
+#include <algorithm>
+
+#include "posenc/core/memory.hpp"
+#include "posenc/core/register_tile.hpp"
+
+namespace posenc {
+
+/// [planes][count] vectors of `depth` floats, stored in blocks of 32: [depth][32]. That is the
+/// widest panel of any instruction set, and narrower ones are parts of it, so the table is packed
+/// once, in the constructor of an encoding.
+class VectorTable {
+ public:
+  /// All zeros.
+  static Result<VectorTable> make(Index planes, Index count, Index depth) {
+    VectorTable made;
+    made.depth_ = depth;
+    made.columns_ = round_up(count, block);
+    const auto plane =
+        checked_product(static_cast<std::size_t>(made.columns_), static_cast<std::size_t>(depth));
+    const auto all =
+        plane ? checked_product(*plane, static_cast<std::size_t>(planes)) : std::nullopt;
+    if (!all) return Error{.code = Errc::too_large};
+    auto data = Buffer<float>::make(*all);
+    if (!data) return data.error();
+    made.data_ = std::move(*data);
+    return made;
+  }
+
+  /// Element k of vector i.
+  float& at(Index plane, Index i, Index k) { return data_.data()[offset(plane, i) + k * block]; }
+
+  Index depth() const { return depth_; }
+  /// Floats that `products` needs, rows of the query block included.
+  Index scratch() const { return tile_rows * (depth_ + columns_); }
+  Index columns() const { return columns_; }
+
+  /// out[r * columns() + i] = rows[r] · vector i, for i = first .. last - 1 and the 4 rows
+  /// [4][depth]; what stands beside them in `out` may be overwritten.
+  template <class Arch>
+  void products(const float* rows, Index plane, Index first, Index last, float* out) const {
+    constexpr Index width = panel_width<Arch>;
+    static_assert(block % width == 0);
+    for (Index i = first / width * width; i < last; i += width)
+      RegisterTile<Arch>::template product<block>(rows, depth_, data_.data() + offset(plane, i),
+                                                  depth_)
+          .store(out + i, columns_);
+  }
+
+ private:
+  static constexpr Index block = 32;
+
+  Index offset(Index plane, Index i) const {
+    return (plane * columns_ + i / block * block) * depth_ + i % block;
+  }
+
+  Buffer<float> data_;
+  Index depth_ = 0, columns_ = 0;
+};
+
+/// Copies up to 4 rows from `first` on, times `factor`, to `block` [4][cols]; those that do not
+/// exist become 0. Returns how many do.
+inline Index load_rows(const View2<const float>& from, Index first, float factor, float* block) {
+  const Index count = std::min(tile_rows, from.rows - first);
+  for (Index r = 0; r < count; ++r)
+    std::transform(from.row(first + r), from.row(first + r) + from.cols, block + r * from.cols,
+                   [factor](float x) { return x * factor; });
+  std::fill(block + count * from.cols, block + tile_rows * from.cols, 0.0f);
+  return count;
+}
+
+}  // namespace posenc

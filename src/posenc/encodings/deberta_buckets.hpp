@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The logarithmic distance buckets of DeBERTa, by exact integer arithmetic.
+///
+/// With N buckets for a maximum distance M and c = N/2, distances up to c have a bucket each, and
+///   bucket(n) = c + ceil( ln(n/c) / ln((M-1)/c) * (c-1) )                                n > c.
+/// So n is in bucket c + k or below it when  n^(c-1) <= (M-1)^k * c^(c-1-k). In float32 with a
+/// reciprocal, the default 256/512 puts distance 511 into bucket 256, beyond the table.
+#pragma once
+
+#include <cmath>
+
+#include "posenc/core/natural.hpp"
+
+namespace posenc {
+
+/// Whether n lies in bucket c + k or below it. Fails only for lack of memory.
+inline Result<bool> deberta_within(Index n, Index k, Index c, Index max_distance) {
+  const Index steps = c - 1;
+  const double place = std::log(static_cast<double>(n) / static_cast<double>(c)) /
+                       std::log(static_cast<double>(max_distance - 1) / static_cast<double>(c)) *
+                       static_cast<double>(steps);
+  const double gap = place - static_cast<double>(k);
+  // Only where the logarithms come within their own error of a whole number can they mislead.
+  // The last whole number is k = steps, at M - 1: M has no factor in common with it.
+  if (k > steps || std::abs(gap) > 1e-9 * (1 + std::abs(place))) return gap < 0;
+  const auto words = static_cast<std::size_t>(steps) + 2;
+  auto left = Natural::one(words), right = Natural::one(words);
+  if (!left) return left.error();
+  if (!right) return right.error();
+  left->multiply(static_cast<std::uint32_t>(n), steps);
+  right->multiply(static_cast<std::uint32_t>(max_distance - 1), k);
+  right->multiply(static_cast<std::uint32_t>(c), steps - k);
+  return right->at_least(*left);
+}
+
+/// buckets[n], n = 0 .. max_distance. Needs 4 <= N and N/2 < max_distance - 1.
+inline Result<Buffer<Index>> deberta_buckets(Index buckets, Index max_distance) {
+  auto table = Buffer<Index>::make(static_cast<std::size_t>(max_distance) + 1);
+  if (!table) return table.error();
+  const Index c = buckets / 2;
+  Index k = 0;
+  for (Index n = 0; n <= max_distance; ++n) {
+    while (n > c) {
+      const auto within = deberta_within(n, k, c, max_distance);
+      if (!within) return within.error();
+      if (*within) break;
+      ++k;
+    }
+    (*table)[static_cast<std::size_t>(n)] = n <= c ? n : c + k;
+  }
+  return table;
+}
+
+}  // namespace posenc

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "posenc/core/encoding.hpp"
+#include "posenc/core/position_rules.hpp"
+#include "posenc/core/vector_table.hpp"
+
+namespace posenc {
+
+/// Decomposed relative position: the query meets one vector for the offset of rows and one for that
+/// of columns. Li et al., 2022 (MViTv2); SAM.
+///
+///   s(m, j) = q_m · k_j / sqrt(D) + q_m · relPosH[dh] + q_m · relPosW[dw]
+///   d = m max(K/Q, 1) - j max(Q/K, 1) + (K - 1) max(Q/K, 1)
+///
+/// for Q query and K key positions along an axis. The query is not scaled in the new terms. A table
+/// should have 2 max(Q, K) - 1 rows; one of another length is resized linearly, as the references
+/// do when a picture is larger than those of training. Positions are (row, column) from 0.
+class Decomposed : public EncodingDefaults {
+ public:
+  struct Options {
+    int head_dim = 0;
+    Buffer<double> size, key_size;
+    Table height, width;
+  };
+  static constexpr Spec spec{.id = "decomposed",
+                             .title = "Decomposed relative position",
+                             .summary =
+                                 "The query meets a learned vector for the offset of rows and "
+                                 "another for that of columns.",
+                             .formula = "s(m, j) = qₘ·kⱼ/√d + qₘ·Rʰ[Δh] + qₘ·Rʷ[Δw]",
+                             .paper = "Li et al., 2022",
+                             .url = "https://arxiv.org/abs/2112.01526",
+                             .used_by = "SAM, MViTv2, ViTDet",
+                             .sites = {.score = true},
+                             .positions = PositionKind::index,
+                             .axes = 2,
+                             .relative = true};
+  static constexpr std::array<double, 2> example_size{14, 14};
+  using F = FieldOf<Options>;
+  static constexpr std::array fields{
+      F::integer<&Options::head_dim>("headDim", "Width of one head.", 1, 4096).required(64),
+      F::list<&Options::size>("size", "Rows and columns of the queries.", 1, 4096, Dim::exactly(2))
+          .required(14)
+          .examples(example_size),
+      F::list<&Options::key_size>("keySize",
+                                  "Rows and columns of the keys, where pooled differently.", 1,
+                                  4096, Dim::exactly(2)),
+      F::table<&Options::height>("relPosH", "One vector per offset of rows [offsets, headDim].",
+                                 Dim::any("rowOffsets", 27), Dim::of("headDim"))
+          .required(),
+      F::table<&Options::width>("relPosW", "One vector per offset of columns [offsets, headDim].",
+                                Dim::any("columnOffsets", 27), Dim::of("headDim"))
+          .required()};
+
+  static Result<Decomposed> make(Options o) {
+    Decomposed made;
+    for (std::size_t a = 0; a < 2; ++a) {
+      for (const auto& [list, field] : {std::pair{&o.size, "size"}, {&o.key_size, "keySize"}})
+        if (!list->empty() && (*list)[a] != std::trunc((*list)[a]))
+          return Error{.code = Errc::not_integer,
+                       .field = field,
+                       .expected = "integers",
+                       .received = (*list)[a],
+                       .index = static_cast<double>(a)};
+      const double queries = o.size[a], keys = o.key_size.empty() ? queries : o.key_size[a];
+      Axis& axis = made.axes_[a];
+      axis.largest = std::max(queries, keys);
+      axis.query_step = std::max(keys / queries, 1.0);
+      axis.key_step = std::max(queries / keys, 1.0);
+      axis.origin = (keys - 1) * axis.key_step;
+      if (Status s = axis.resize(a == 0 ? o.height : o.width, o.head_dim); !s) return s.error();
+    }
+    return made;
+  }
+
+  Index head_dim() const { return axes_[0].table.depth(); }
+  Index score_scratch(Index, Index) const {
+    return std::max(axes_[0].table.scratch(), axes_[1].table.scratch());
+  }
+  Status accepts(const Positions& positions) const {
+    if (Status s = check_integer_positions(positions); !s) return s;
+    for (Index a = 0; a < 2; ++a)
+      for (Index i = 0; i < positions.count; ++i) {
+        const double p = positions.axis(a)[i],
+                     last = axes_[static_cast<std::size_t>(a)].largest - 1;
+        if (p < 0 || p > last)
+          return Error{.code = Errc::position_out_of_table,
+                       .field = "positions",
+                       .expected = "inside the grid",
+                       .received = p,
+                       .index = static_cast<double>(i),
+                       .low = 0,
+                       .high = last};
+      }
+    return {};
+  }
+
+  template <class Arch>
+  void score(Arch, const ScoreTile& t) const {
+    if (t.scores.rows == 0 || t.scores.cols == 0) return;
+    for (Index a = 0; a < 2; ++a)
+      add_axis<Arch>(t, axes_[static_cast<std::size_t>(a)], t.q_pos.axis(a), t.k_pos.axis(a));
+  }
+
+ private:
+  struct Axis {
+    VectorTable table;  ///< one vector per offset
+    double query_step = 1, key_step = 1, origin = 0, largest = 0;
+
+    /// The row of the table; clamped, since a key may stand where only queries have a place.
+    Index offset(double query, double key) const {
+      const double at = query * query_step + origin - key * key_step;
+      return static_cast<Index>(std::clamp(at, 0.0, 2 * largest - 2));
+    }
+
+    /// Linear interpolation between the centres of rows, the ends held.
+    Status resize(const Table& from, Index dim) {
+      const auto rows = static_cast<Index>(2 * largest - 1);
+      auto made = VectorTable::make(1, rows, dim);
+      if (!made) return made.error();
+      const double ratio = static_cast<double>(from.shape[0]) / static_cast<double>(rows);
+      for (Index i = 0; i < rows; ++i) {
+        const double place = std::max((static_cast<double>(i) + 0.5) * ratio - 0.5, 0.0);
+        const Index low = std::min(static_cast<Index>(place), from.shape[0] - 1);
+        const Index high = std::min(low + 1, from.shape[0] - 1);
+        const double w = place - static_cast<double>(low);
+        for (Index k = 0; k < dim; ++k)
+          made->at(0, i, k) =
+              static_cast<float>((1 - w) * from.row(low)[k] + w * from.row(high)[k]);
+      }
+      table = std::move(*made);
+      return {};
+    }
+  };
+
+  Decomposed() = default;
+
+  template <class Arch>
+  static void add_axis(const ScoreTile& t, const Axis& axis, const double* queries,
+                       const double* keys) {
+    float* const block = t.scratch;
+    float* const products = block + tile_rows * axis.table.depth();
+    const float unscaled = t.scale == 0 ? 0.0f : 1 / t.scale;  // nothing is left of a query times 0
+    const auto [least, greatest] = std::minmax_element(keys, keys + t.scores.cols);
+    for (Index i = 0; i < t.scores.rows; i += tile_rows) {
+      const Index count = load_rows(t.q, i, unscaled, block);
+      const auto [low, high] = std::minmax_element(queries + i, queries + i + count);
+      axis.table.template products<Arch>(block, 0, axis.offset(*low, *greatest),
+                                         axis.offset(*high, *least) + 1, products);
+      for (Index r = 0; r < count; ++r) {
+        const float* product = products + r * axis.table.columns();
+        float* row = t.scores.row(i + r);
+        for (Index j = 0; j < t.scores.cols; ++j)
+          row[j] += product[axis.offset(queries[i + r], keys[j])];
+      }
+    }
+  }
+
+  std::array<Axis, 2> axes_;
+};
+
+}  // namespace posenc

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "posenc/core/position_rules.hpp"
+#include "posenc/core/tile_distances.hpp"
+
+namespace posenc {
+
+/// Dynamic position bias: a small network on the signed distance. Wang et al., 2021 (CrossFormer);
+/// x-transformers.
+///
+///   b_h(d) = outWeight[h] · a(inner · a(hiddenWeight x + hiddenBias) + innerBias) + outBias[h],  d
+///   = m - j x = d, or with `logDistance` sign(d) ln(|d| + 1);   a = SiLU or ReLU;   `inner` any
+///   number of times
+///
+/// Biases up to `reach` are computed once; farther ones, and those between whole numbers, are right
+/// but cost an evaluation of the network in each tile.
+class DynamicBias : public EncodingDefaults {
+ public:
+  enum class Activation { silu, relu };
+  static constexpr std::array<std::string_view, 2> activation_names{"silu", "relu"};
+
+  struct Options {
+    int heads = 0;
+    bool log_distance = false;
+    Activation activation = Activation::silu;
+    int reach = 512;
+    Table hidden_weight, hidden_bias, inner_weight, inner_bias, out_weight, out_bias;
+  };
+  static constexpr Spec spec{
+      .id = "dynamic-bias",
+      .title = "Dynamic position bias",
+      .summary = "A small network turns the distance into a bias for each head.",
+      .formula = "bₕ(δ) = MLP(δ)  or  MLP(sign(δ) ln(|δ| + 1))",
+      .paper = "Wang et al., 2021",
+      .url = "https://arxiv.org/abs/2108.00154",
+      .used_by = "CrossFormer, x-transformers",
+      .sites = {.score = true},
+      .relative = true,
+      .content_free = true};
+  using F = FieldOf<Options>;
+  static constexpr std::array fields{
+      F::integer<&Options::heads>("heads", "Query heads.", 1, 65536).required(8),
+      F::boolean<&Options::log_distance>("logDistance",
+                                         "The network sees the logarithm of the distance."),
+      F::choice<&Options::activation>("activation", "Between the layers.", activation_names),
+      F::integer<&Options::reach>("reach", "Distances whose biases are computed once.", 0, 65536),
+      F::table<&Options::hidden_weight>("hiddenWeight", "Weights of the first layer [width].",
+                                        Dim::any("width", 32))
+          .required()
+          .initialised_by(0.5),
+      F::table<&Options::hidden_bias>("hiddenBias", "Biases of the first layer [width].",
+                                      Dim::any("width", 32))
+          .required()
+          .initialised_by(0.5),
+      F::table<&Options::inner_weight>(
+          "innerWeight", "Weights of the layers between [layers, width, width].",
+          Dim::any("layers", 1), Dim::any("width", 32), Dim::any("width", 32)),
+      F::table<&Options::inner_bias>("innerBias", "Biases of the layers between [layers, width].",
+                                     Dim::any("layers", 1), Dim::any("width", 32)),
+      F::table<&Options::out_weight>("outWeight", "Weights of the outputs [heads, width].",
+                                     Dim::of("heads"), Dim::any("width", 32))
+          .required()
+          .initialised_by(0.2),
+      F::table<&Options::out_bias>("outBias", "Biases of the outputs [heads]; zeros when left out.",
+                                   Dim::of("heads"))};
+
+  static Result<DynamicBias> make(Options o) {
+    if (o.inner_weight.empty() != o.inner_bias.empty())
+      return Error{.code = Errc::missing_option,
+                   .field = o.inner_bias.empty() ? "innerBias" : "innerWeight",
+                   .expected = "given together with the other"};
+    const Index width = o.hidden_weight.shape[0];
+    const auto fits = [&](const Table& table, std::size_t axis, Index wanted,
+                          const char* field) -> Status {
+      if (table.empty() || table.shape[axis] == wanted) return {};
+      return Error{.code = Errc::shape_mismatch,
+                   .field = field,
+                   .expected = "as wide as the layer before",
+                   .received = static_cast<double>(table.shape[axis]),
+                   .low = static_cast<double>(wanted),
+                   .high = static_cast<double>(wanted)};
+    };
+    for (const Status& s :
+         {fits(o.hidden_bias, 0, width, "hiddenBias"),
+          fits(o.inner_weight, 1, width, "innerWeight"),
+          fits(o.inner_weight, 2, width, "innerWeight"), fits(o.inner_bias, 1, width, "innerBias"),
+          fits(o.inner_bias, 0, o.inner_weight.shape[0], "innerBias"),
+          fits(o.out_weight, 1, width, "outWeight")})
+      if (!s) return s.error();
+    DynamicBias made(std::move(o));
+    if (Status s = made.expand(); !s) return s.error();
+    return made;
+  }
+
+  Index heads() const { return o_.heads; }
+  Index score_scratch(Index rows, Index cols) const {
+    return distances_of_tile(rows, cols) + 2 * width();
+  }
+  Status accepts(const Positions& positions) const { return check_real_positions(positions); }
+
+  template <class Arch>
+  void score(Arch, const ScoreTile& t) const {
+    const float* kept = biases_.data() + t.head * (2 * o_.reach + 1) + o_.reach;
+    float* units = t.scratch + distances_of_tile(t.scores.rows, t.scores.cols);
+    add_by_distance<Arch>(t, 1.0f, [&](double first, Index n, float* out) {
+      for (Index c = 0; c < n; ++c) {
+        const double relative = first + static_cast<double>(c);
+        out[c] = std::abs(relative) <= o_.reach && relative == std::trunc(relative)
+                     ? kept[static_cast<Index>(relative)]
+                     : output(t.head, evaluate(-relative, units));
+      }
+    });
+  }
+
+ private:
+  explicit DynamicBias(Options o) : o_(std::move(o)) {}
+
+  Index width() const { return o_.hidden_weight.shape[0]; }
+  float activate(double x) const {
+    return static_cast<float>(o_.activation == Activation::relu ? std::max(x, 0.0)
+                                                                : x / (1 + std::exp(-x)));
+  }
+
+  /// The last layer before the outputs; `units` has room for two.
+  const float* evaluate(double distance, float* units) const {
+    const double x =
+        o_.log_distance ? std::copysign(std::log1p(std::abs(distance)), distance) : distance;
+    const Index n = width();
+    for (Index u = 0; u < n; ++u)
+      units[u] = activate(o_.hidden_weight.data.data()[u] * x + o_.hidden_bias.data.data()[u]);
+    float* next = units + n;
+    for (Index layer = 0; layer < o_.inner_weight.shape[0]; ++layer, std::swap(units, next))
+      for (Index u = 0; u < n; ++u) {
+        const float* weights = o_.inner_weight.data.data() + (layer * n + u) * n;
+        next[u] = activate(sum_of_products(weights, units, n) + o_.inner_bias.row(layer)[u]);
+      }
+    return units;
+  }
+  float output(Index head, const float* units) const {
+    const double bias =
+        o_.out_bias.empty() ? 0.0 : static_cast<double>(o_.out_bias.data.data()[head]);
+    return static_cast<float>(sum_of_products(o_.out_weight.row(head), units, width()) + bias);
+  }
+  static double sum_of_products(const float* a, const float* b, Index n) {
+    double sum = 0;
+    for (Index i = 0; i < n; ++i) sum += static_cast<double>(a[i]) * b[i];
+    return sum;
+  }
+
+  Status expand() {
+    const Index reach = o_.reach, row = 2 * reach + 1;
+    const auto all =
+        checked_product(static_cast<std::size_t>(row), static_cast<std::size_t>(o_.heads));
+    if (!all) return Error{.code = Errc::too_large, .field = "reach"};
+    auto biases = Buffer<float>::make(*all);
+    if (!biases) return biases.error();
+    auto units = Buffer<float>::make(static_cast<std::size_t>(2 * width()));
+    if (!units) return units.error();
+    for (Index relative = -reach; relative <= reach; ++relative) {
+      const float* last = evaluate(-static_cast<double>(relative), units->data());
+      for (Index h = 0; h < o_.heads; ++h)
+        biases->data()[h * row + relative + reach] = output(h, last);
+    }
+    biases_ = std::move(*biases);
+    return {};
+  }
+
+  Options o_;
+  Buffer<float> biases_;  ///< [heads][2 reach + 1], at the relative positions -reach .. reach
+};
+
+}  // namespace posenc

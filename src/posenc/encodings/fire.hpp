@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "posenc/core/position_rules.hpp"
+#include "posenc/core/tile_distances.hpp"
+
+namespace posenc {
+
+/// FIRE, functional interpolation: a small network on the distance relative to the query's own
+/// position, so that longer sequences map into the range that was trained. Li et al., 2024.
+///
+///   b(m, j) = f_h( psi(m - j) / (psi(max(m, L)) + epsilon) ),   psi(x) = ln(|c x| + 1)
+///   f(x) = outWeight · relu(hiddenWeight x + hiddenBias) + outBias
+///
+/// L = |l · multiplier|: the published code starts with 512 and learns the multiplier. Positions
+/// count from 0. Keys in the future have |m - j|. The network is piecewise linear in one variable,
+/// so it is evaluated as what it is: its pieces, sorted, instead of all its units for every pair.
+class Fire : public EncodingDefaults {
+ public:
+  struct Options {
+    int heads = 0;
+    Table hidden_weight, hidden_bias, out_weight, out_bias;
+    double c = 0.1;
+    double l = 512;
+    double multiplier = 1;
+    double epsilon = 1e-6;
+  };
+  static constexpr Spec spec{
+      .id = "fire",
+      .title = "FIRE",
+      .summary =
+          "A small network on the logarithm of the distance, relative to that of the query's "
+          "position.",
+      .formula = "b(m, j) = MLP(ψ(m − j)/ψ(max(m, L))), ψ(x) = ln(|c·x| + 1)",
+      .paper = "Li et al., 2024",
+      .url = "https://arxiv.org/abs/2310.04418",
+      .sites = {.score = true},
+      .content_free = true};
+  using F = FieldOf<Options>;
+  static constexpr std::array fields{
+      F::integer<&Options::heads>("heads", "Query heads.", 1, 65536).required(8),
+      F::number<&Options::c>("c", "Factor of distances inside the logarithm.", -1e6, 1e6),
+      F::number<&Options::l>("l", "Up to this position the denominator is the same.", 0, 1e9),
+      F::number<&Options::multiplier>("multiplier", "Multiplies l; learned, 1 at first.", -1e6,
+                                      1e6),
+      F::number<&Options::epsilon>("epsilon", "Added to the denominator; 0 in the paper.", 0, 1),
+      F::table<&Options::hidden_weight>("hiddenWeight", "Weights of the hidden units [width].",
+                                        Dim::any("width", 32))
+          .required()
+          .initialised_by(1.0),
+      F::table<&Options::hidden_bias>("hiddenBias", "Biases of the hidden units [width].",
+                                      Dim::any("width", 32))
+          .required()
+          .initialised_by(0.5),
+      F::table<&Options::out_weight>("outWeight", "Weights of the outputs [heads, width].",
+                                     Dim::of("heads"), Dim::any("width", 32))
+          .required()
+          .initialised_by(0.5),
+      F::table<&Options::out_bias>("outBias", "Biases of the outputs [heads]; zeros when left out.",
+                                   Dim::of("heads"))};
+
+  static Result<Fire> make(Options o) {
+    const Index width = o.hidden_weight.shape[0];
+    for (const auto& [given, field] :
+         {std::pair{o.hidden_bias.shape[0], "hiddenBias"}, {o.out_weight.shape[1], "outWeight"}})
+      if (given != width)
+        return Error{.code = Errc::shape_mismatch,
+                     .field = field,
+                     .expected = "as wide as hiddenWeight",
+                     .received = static_cast<double>(given),
+                     .low = static_cast<double>(width),
+                     .high = static_cast<double>(width)};
+    const double threshold = std::abs(o.l * o.multiplier);
+    if (std::log1p(std::abs(o.c) * threshold) + o.epsilon == 0)
+      return Error{.code = Errc::out_of_range,
+                   .field = o.c == 0 ? "c" : "l",
+                   .expected = "such that the denominator at position 0 is not 0",
+                   .received = o.c == 0 ? o.c : o.l};
+    Fire made(o, threshold);
+    if (Status s = made.split(o); !s) return s.error();
+    return made;
+  }
+
+  Index heads() const { return heads_; }
+  Index score_scratch(Index rows, Index cols) const { return distances_of_tile(rows, cols); }
+  Status accepts(const Positions& positions) const { return check_real_positions(positions); }
+
+  template <class Arch>
+  void score(Arch, const ScoreTile& t) const {
+    const auto fill = [&](double first, Index n, float* out) {
+      for (Index c = 0; c < n; ++c)
+        out[c] = static_cast<float>(psi(first + static_cast<double>(c)));
+    };
+    const Piece* pieces = pieces_.data() + t.head * count_;
+    Index at = 0;
+    for_each_row_by_distance(t, fill, [&](Index i, const float* psis) {
+      const double inverse = 1 / (psi(std::max(t.q_pos[i], threshold_)) + epsilon_);
+      float* row = t.scores.row(i);
+      for (Index j = 0; j < t.scores.cols; ++j) {
+        const double x = psis[j] * inverse;
+        // Neighbours are in the same piece or the next one.
+        while (at > 0 && x < pieces[at].start) --at;
+        while (at + 1 < count_ && x >= pieces[at + 1].start) ++at;
+        row[j] += static_cast<float>(pieces[at].slope * x + pieces[at].offset);
+      }
+    });
+  }
+
+ private:
+  /// slope x + offset, from x = start on.
+  struct Piece {
+    double start, slope, offset;
+  };
+
+  Fire(const Options& o, double threshold)
+      : heads_(o.heads), c_(std::abs(o.c)), threshold_(threshold), epsilon_(o.epsilon) {}
+
+  double psi(double distance) const { return std::log1p(c_ * std::abs(distance)); }
+
+  /// A unit w x + b turns on or off at -b/w; between two such places every head is linear in x >=
+  /// 0.
+  Status split(const Options& o) {
+    const auto width = static_cast<std::size_t>(o.hidden_weight.shape[0]);
+    auto starts = Buffer<double>::make(width + 1);
+    if (!starts) return starts.error();
+    std::size_t used = 1;  // the first piece starts at 0
+    for (std::size_t u = 0; u < width; ++u) {
+      const double place = -static_cast<double>(o.hidden_bias.data[u]) / o.hidden_weight.data[u];
+      if (!(place > 0 && std::isfinite(place))) continue;  // b = 0: on or off for all x > 0
+      std::size_t at =
+          used++;  // into its place: std::sort would be the largest function of this file
+      for (; (*starts)[at - 1] > place; --at) (*starts)[at] = (*starts)[at - 1];
+      (*starts)[at] = place;
+    }
+    count_ = static_cast<Index>(used);
+    const auto all = checked_product(used, static_cast<std::size_t>(heads_));
+    if (!all) return Error{.code = Errc::too_large, .field = "heads"};
+    auto pieces = Buffer<Piece>::make(*all);
+    if (!pieces) return pieces.error();
+    pieces_ = std::move(*pieces);
+    for (Index h = 0; h < heads_; ++h)
+      for (Index p = 0; p < count_; ++p)
+        pieces_.data()[h * count_ + p] = piece(o, h, starts->data(), p);
+    return {};
+  }
+
+  Piece piece(const Options& o, Index head, const double* starts, Index p) const {
+    const double inside = p + 1 == count_ ? starts[p] + 1 : (starts[p] + starts[p + 1]) / 2;
+    Piece made{starts[p], 0,
+               o.out_bias.empty() ? 0.0 : static_cast<double>(o.out_bias.data.data()[head])};
+    for (Index u = 0; u < o.hidden_weight.shape[0]; ++u) {
+      const double w = o.hidden_weight.data.data()[u], b = o.hidden_bias.data.data()[u];
+      if (w * inside + b <= 0) continue;
+      made.slope += o.out_weight.row(head)[u] * w;
+      made.offset += o.out_weight.row(head)[u] * b;
+    }
+    return made;
+  }
+
+  Buffer<Piece> pieces_;  ///< [heads][count]
+  Index heads_, count_ = 0;
+  double c_, threshold_, epsilon_;
+};
+
+}  // namespace posenc

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+
+#include "posenc/core/encoding.hpp"
+#include "posenc/core/position_rules.hpp"
+
+namespace posenc {
+
+/// Forgetting bias: every token and head has a forget gate, and a key fades by the gates of all
+/// tokens after it. Lin et al., 2025; data-dependent ALiBi in x-transformers.
+///
+///   b_h(m, j) = F[h, m] - F[h, j] = sum of ln f[h, t] over t = j+1 .. m,     f = sigmoid(w_h · x +
+///   b_h)
+///
+/// The table has a column per position of one sequence: F itself, or with `form: 'gates'` the ln f,
+/// which are then summed in float64, as they should be for thousands of tokens. Keys in the future
+/// would be amplified: use it under a causal mask.
+class Forgetting : public EncodingDefaults {
+ public:
+  enum class Form { cumulative, gates };
+  static constexpr std::array<std::string_view, 2> form_names{"cumulative", "gates"};
+
+  struct Options {
+    int heads = 0;
+    Table table;
+    Form form = Form::cumulative;
+  };
+  static constexpr Spec spec{
+      .id = "forgetting",
+      .title = "Forgetting bias",
+      .summary = "Keys fade by the forget gates, computed from the data, of all tokens after them.",
+      .formula = "b(m, j) = Fₘ − Fⱼ, F = Σ ln σ(wₕ·xₜ + bₕ)",
+      .paper = "Lin et al., 2025",
+      .url = "https://arxiv.org/abs/2503.02130",
+      .used_by = "Forgetting Transformer, x-transformers",
+      .sites = {.score = true},
+      .positions = PositionKind::index,
+      .content_free = true};
+  using F = FieldOf<Options>;
+  static constexpr std::array fields{
+      F::integer<&Options::heads>("heads", "Query heads.", 1, 65536).required(8),
+      F::choice<&Options::form>(
+          "form", "What the table holds: sums up to each position, or single ln f.", form_names),
+      F::table<&Options::table>("table", "Logarithms of forget gates [heads, S].", Dim::of("heads"),
+                                Dim::any("S", 512))
+          .required()
+          .initialised_by(0.5)};
+
+  static Result<Forgetting> make(Options o) {
+    const Index count = o.table.shape[1];
+    auto sums = Buffer<double>::make(o.table.data.size());
+    if (!sums) return sums.error();
+    for (Index h = 0; h < o.heads; ++h) {
+      double sum = 0;
+      for (Index i = 0; i < count; ++i) {
+        const double entry = o.table.row(h)[i];
+        sums->data()[h * count + i] = o.form == Form::gates ? (sum += entry) : entry;
+      }
+    }
+    return Forgetting(std::move(*sums), o.heads, count);
+  }
+
+  Index heads() const { return heads_; }
+  Index score_scratch(Index, Index cols) const { return cols; }
+  Status accepts(const Positions& positions) const {
+    if (Status s = check_integer_positions(positions); !s) return s;
+    for (Index i = 0; i < positions.count; ++i)
+      if (positions[i] < 0 || positions[i] >= static_cast<double>(count_))
+        return Error{.code = Errc::position_out_of_table,
+                     .field = "positions",
+                     .expected = "inside the table",
+                     .received = positions[i],
+                     .index = static_cast<double>(i),
+                     .low = 0,
+                     .high = static_cast<double>(count_ - 1)};
+    return {};
+  }
+
+  template <class Arch>
+  void score(Arch, const ScoreTile& t) const {
+    using V = xsimd::batch<float, Arch>;
+    if (t.scores.cols == 0) return;
+    // Relative to the first key, so that the differences of float32 are those of a tile.
+    const double origin = sum(t.head, t.k_pos[0]);
+    for (Index j = 0; j < t.scores.cols; ++j)
+      t.scratch[j] = static_cast<float>(sum(t.head, t.k_pos[j]) - origin);
+    for (Index i = 0; i < t.scores.rows; ++i) {
+      const V own(static_cast<float>(sum(t.head, t.q_pos[i]) - origin));
+      float* row = t.scores.row(i);
+      for_each_vector<Arch>(t.scores.cols, [&](Index j, auto io) {
+        io.store(io.load(row + j) + (own - io.load(t.scratch + j)), row + j);
+      });
+    }
+  }
+
+ private:
+  Forgetting(Buffer<double> sums, Index heads, Index count)
+      : sums_(std::move(sums)), heads_(heads), count_(count) {}
+
+  double sum(Index head, double position) const {
+    return sums_.data()[head * count_ + static_cast<Index>(position)];
+  }
+
+  Buffer<double> sums_;  ///< [heads][count]
+  Index heads_, count_;
+};
+
+}  // namespace posenc

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "posenc/core/encoding.hpp"
+#include "posenc/core/position_rules.hpp"
+#include "posenc/core/toeplitz.hpp"
+#include "posenc/core/vector_table.hpp"
+
+namespace posenc {
+
+/// Transformer-XL: content and distance, each with a bias of its own on the query. Dai et al.,
+/// 2019.
+///
+///   s(m, j) = ((q_m + u) · k_j + (q_m + v) · r_h(m - j)) / sqrt(D),   r_h(d) = relative[h] R(d)
+///   R(d) = sin(d w_0), sin(d w_1), …, cos(d w_0), cos(d w_1), …,     w_i = base^(-2i/E)
+///
+/// The distance is used as it is, without the reference's shift of rows, so keys in the future are
+/// right too (XLNet). `clamp` limits it on both sides. Vectors r(d) up to `reach` are computed
+/// once; farther ones are right but cost a projection each time. `projected` gives r itself,
+/// learned or computed elsewhere: row origin + d, and beyond the ends the last row.
+class TransformerXl : public EncodingDefaults {
+ public:
+  struct Options {
+    int heads = 0;
+    int head_dim = 0;
+    Table u, v, relative, projected;
+    std::optional<int> clamp;
+    int origin = 0;
+    int reach = 512;
+    double base = 10000;
+  };
+  static constexpr Spec spec{.id = "transformer-xl",
+                             .title = "Transformer-XL",
+                             .summary =
+                                 "Projected sinusoids of the distance meet the query, with learned "
+                                 "biases for content and position.",
+                             .formula = "s(m, j) = ((qₘ + u)·kⱼ + (qₘ + v)·W_R R(m − j))/√d",
+                             .paper = "Dai et al., 2019",
+                             .url = "https://arxiv.org/abs/1901.02860",
+                             .used_by = "Transformer-XL, XLNet",
+                             .sites = {.score = true},
+                             .positions = PositionKind::integer,
+                             .relative = true};
+  using F = FieldOf<Options>;
+  static constexpr std::array fields{
+      F::integer<&Options::heads>("heads", "Query heads.", 1, 65536).required(8),
+      F::integer<&Options::head_dim>("headDim", "Width of one head.", 1, 4096).required(64),
+      F::integer<&Options::clamp>("clamp", "Farther distances count as this one.", 1, 65536)
+          .example(400),
+      F::integer<&Options::origin>("origin", "The row of `projected` for distance 0.", 0, 1e6),
+      F::integer<&Options::reach>("reach", "Distances whose vectors are computed once.", 0, 65536),
+      F::number<&Options::base>("base", "Base of the wavelengths of R.", 1, 1e9)
+          .exclusive_min()
+          .logarithmic(),
+      F::table<&Options::u>("u", "Added to queries that meet keys [heads, headDim].",
+                            Dim::of("heads"), Dim::of("headDim"))
+          .required(),
+      F::table<&Options::v>("v", "Added to queries that meet distances [heads, headDim].",
+                            Dim::of("heads"), Dim::of("headDim"))
+          .required(),
+      F::table<&Options::relative>("relative", "Projects R [heads, headDim, E], with an even E.",
+                                   Dim::of("heads"), Dim::of("headDim"), Dim::any("E", 64))
+          .usual(),
+      F::table<&Options::projected>("projected",
+                                    "The projected vectors instead [rows, heads, headDim].",
+                                    Dim::any("rows", 64), Dim::of("heads"), Dim::of("headDim"))};
+
+  static Result<TransformerXl> make(Options o) {
+    if (o.relative.empty() == o.projected.empty())
+      return Error{.code = o.relative.empty() ? Errc::missing_option : Errc::option_not_applicable,
+                   .field = o.relative.empty() ? "relative" : "projected",
+                   .expected = "given, or else the other of relative and projected"};
+    if (!o.relative.empty() && o.relative.shape[2] % 2 != 0)
+      return Error{.code = Errc::not_even,
+                   .field = "relative",
+                   .expected = "of an even last extent",
+                   .received = static_cast<double>(o.relative.shape[2])};
+    if (!o.projected.empty() && o.origin >= o.projected.shape[0])
+      return Error{.code = Errc::out_of_range,
+                   .field = "origin",
+                   .expected = "less than the rows of projected",
+                   .received = static_cast<double>(o.origin),
+                   .low = 0,
+                   .high = static_cast<double>(o.projected.shape[0] - 1)};
+    TransformerXl made(std::move(o));
+    if (Status s = made.o_.projected.empty() ? made.project() : made.copy(); !s) return s.error();
+    return made;
+  }
+
+  Index heads() const { return o_.heads; }
+  Index head_dim() const { return o_.head_dim; }
+  Index score_scratch(Index, Index cols) const {
+    return std::max(near_.scratch(), std::max<Index>(cols, o_.head_dim));
+  }
+  Status accepts(const Positions& positions) const { return check_integer_positions(positions); }
+
+  template <class Arch>
+  void score(Arch, const ScoreTile& t) const {
+    if (t.scores.rows == 0 || t.scores.cols == 0) return;
+    add_content<Arch>(t);
+    const Range keys = range_of(t.k_pos, 0, t.k_pos.count);
+    bool beyond = false;
+    for (Index i = 0; i < t.scores.rows; i += tile_rows) {
+      const Range own = range_of(t.q_pos, i, std::min(tile_rows, t.scores.rows - i));
+      const double first = keys.least - own.greatest, last = keys.greatest - own.least;
+      const double reach = static_cast<double>(reach_);
+      const bool all = bounded_ || (first >= -reach && last <= reach);
+      beyond = beyond || !all;
+      if (!all && (first > reach || last < -reach)) continue;
+      add_near<Arch>(t, i, column(first), column(last) + 1, all);
+    }
+    if (beyond) add_far<Arch>(t);
+  }
+
+ private:
+  explicit TransformerXl(Options o) : o_(std::move(o)) {}
+
+  struct Range {
+    double least, greatest;
+  };
+  static Range range_of(const Positions& p, Index first, Index n) {
+    if (p.consecutive) return {p[first], p[first + n - 1]};
+    const auto [least, greatest] = std::minmax_element(p.data + first, p.data + first + n);
+    return {*least, *greatest};
+  }
+
+  /// Of a relative position, key minus query, limited to what is kept.
+  Index column(double relative) const {
+    const double reach = static_cast<double>(reach_);
+    return static_cast<Index>(std::clamp(relative, -reach, reach)) + reach_;
+  }
+
+  template <class Arch>
+  void add_content(const ScoreTile& t) const {
+    for (Index j = 0; j < t.scores.cols; ++j)
+      t.scratch[j] = t.scale * dot<Arch>(o_.u.row(t.head), t.k.row(j), o_.head_dim);
+    for (Index i = 0; i < t.scores.rows; ++i)
+      add_scaled<Arch>(1.0f, t.scratch, t.scores.row(i), t.scores.cols);
+  }
+
+  /// (q + v) · r for the columns first .. last - 1, which are all the rows need or all there are.
+  template <class Arch>
+  void add_near(const ScoreTile& t, Index i, Index first, Index last, bool all) const {
+    float* const block = t.scratch;
+    float* const products = block + tile_rows * o_.head_dim;
+    const Index count = load_rows(t.q, i, 1.0f, block);
+    for (Index r = 0; r < count; ++r)
+      add_scaled<Arch>(t.scale, o_.v.row(t.head), block + r * o_.head_dim, o_.head_dim);
+    near_.products<Arch>(block, t.head, first, last, products);
+    for (Index r = 0; r < count; ++r) {
+      const ToeplitzRow row{products + r * near_.columns(), reach_};
+      if (all) {
+        add_toeplitz<Arch>(row, t.q_pos[i + r], t.k_pos, t.scores.row(i + r));
+        continue;
+      }
+      for (Index j = 0; j < t.scores.cols; ++j) {
+        const double relative = t.k_pos[j] - t.q_pos[i + r];
+        if (std::abs(relative) <= static_cast<double>(reach_))
+          t.scores.row(i + r)[j] += row.at(relative);
+      }
+    }
+  }
+
+  /// Diagonal by diagonal, where neighbours have the same distance and share its vector.
+  template <class Arch>
+  void add_far(const ScoreTile& t) const {
+    const Index rows = t.scores.rows, cols = t.scores.cols;
+    float* const vector = t.scratch;
+    double current = std::numeric_limits<double>::quiet_NaN();
+    float own = 0;
+    for (Index d = 1 - rows; d < cols; ++d)
+      for (Index i = std::max<Index>(0, -d); i < rows && i + d < cols; ++i) {
+        const double relative = t.k_pos[i + d] - t.q_pos[i];
+        if (std::abs(relative) <= static_cast<double>(reach_)) continue;
+        if (relative != current) {
+          current = relative;
+          vector_at<Arch>(t.head, -relative, vector);
+          own = t.scale * dot<Arch>(o_.v.row(t.head), vector, o_.head_dim);
+        }
+        t.scores.row(i)[i + d] += own + dot<Arch>(t.q.row(i), vector, o_.head_dim);
+      }
+  }
+
+  template <class Arch>
+  void vector_at(Index head, double distance, float* out) const {
+    const Index dim = o_.head_dim, half = o_.relative.shape[2] / 2;
+    std::fill_n(out, dim, 0.0f);
+    const float* lines = transposed_.data() + head * 2 * half * dim;
+    for (Index e = 0; e < half; ++e) {
+      const double angle = distance * frequencies_.data()[e];
+      add_scaled<Arch>(static_cast<float>(std::sin(angle)), lines + e * dim, out, dim);
+      add_scaled<Arch>(static_cast<float>(std::cos(angle)), lines + (half + e) * dim, out, dim);
+    }
+  }
+
+  Status copy() {
+    const Index rows = o_.projected.shape[0];
+    const float* vectors = o_.projected.data.data();
+    bounded_ = true;
+    reach_ = std::max<Index>(rows - 1 - o_.origin, o_.origin);
+    if (o_.clamp) reach_ = std::min<Index>(reach_, *o_.clamp);
+    if (Status s = make_near(); !s) return s;
+    for (Index relative = -reach_; relative <= reach_; ++relative) {
+      const Index row = std::clamp<Index>(o_.origin - relative, 0, rows - 1);
+      for (Index h = 0; h < o_.heads; ++h)
+        for (Index k = 0; k < o_.head_dim; ++k)
+          near_.at(h, relative + reach_, k) = vectors[(row * o_.heads + h) * o_.head_dim + k];
+    }
+    o_.projected.data = Buffer<float>();
+    return {};
+  }
+
+  Status project() {
+    bounded_ = o_.clamp.has_value();
+    reach_ = o_.clamp.value_or(o_.reach);
+    if (Status s = make_near(); !s) return s;
+    const Index dim = o_.head_dim, width = o_.relative.shape[2], half = width / 2;
+    auto frequencies = Buffer<double>::make(static_cast<std::size_t>(half));
+    if (!frequencies) return frequencies.error();
+    auto waves = Buffer<double>::make(static_cast<std::size_t>(width * together));
+    if (!waves) return waves.error();
+    for (Index e = 0; e < half; ++e)
+      frequencies->data()[e] =
+          std::pow(o_.base, -2.0 * static_cast<double>(e) / static_cast<double>(width));
+    for (Index distance = 0; distance <= reach_; distance += together) {
+      for (Index e = 0; e < half; ++e)
+        for (Index c = 0; c < together; ++c) {
+          const double angle = static_cast<double>(distance + c) * frequencies->data()[e];
+          waves->data()[e * together + c] = std::sin(angle);
+          waves->data()[(half + e) * together + c] = std::cos(angle);
+        }
+      for (Index row = 0; row < o_.heads * dim; ++row) project_row(row, distance, waves->data());
+    }
+    frequencies_ = std::move(*frequencies);
+    return bounded_ ? forget_weights() : transpose_weights();
+  }
+
+  /// One element of r for several distances of either sign: sines are odd, cosines even.
+  void project_row(Index row, Index distance, const double* waves) {
+    const Index dim = o_.head_dim, half = o_.relative.shape[2] / 2;
+    const float* weights = o_.relative.data.data() + row * 2 * half;
+    double odd[together] = {}, even[together] = {};
+    for (Index e = 0; e < half; ++e)
+      for (Index c = 0; c < together; ++c) {
+        odd[c] += waves[e * together + c] * weights[e];
+        even[c] += waves[(half + e) * together + c] * weights[half + e];
+      }
+    for (Index c = 0; c < std::min(together, reach_ + 1 - distance); ++c) {
+      near_.at(row / dim, reach_ - distance - c, row % dim) = static_cast<float>(even[c] + odd[c]);
+      near_.at(row / dim, reach_ + distance + c, row % dim) = static_cast<float>(even[c] - odd[c]);
+    }
+  }
+
+  /// For distances beyond reach.
+  Status transpose_weights() {
+    auto transposed = Buffer<float>::make(o_.relative.data.size());
+    if (!transposed) return transposed.error();
+    const Index dim = o_.head_dim, width = o_.relative.shape[2];
+    for (Index row = 0; row < o_.heads * dim; ++row)
+      for (Index e = 0; e < width; ++e)
+        transposed->data()[(row / dim * width + e) * dim + row % dim] =
+            o_.relative.data.data()[row * width + e];
+    transposed_ = std::move(*transposed);
+    return forget_weights();
+  }
+  Status forget_weights() {
+    o_.relative.data = Buffer<float>();
+    return {};
+  }
+
+  Status make_near() {
+    auto near = VectorTable::make(o_.heads, 2 * reach_ + 1, o_.head_dim);
+    if (!near) return near.error();
+    near_ = std::move(*near);
+    return {};
+  }
+
+  /// Distances projected at a time: their sums are independent, so they fill vectors.
+  static constexpr Index together = 4;
+
+  Options o_;
+  VectorTable near_;  ///< [heads][2 reach + 1]: r at the relative positions -reach .. reach
+  Index reach_ = 0;
+  bool bounded_ = false;  ///< what lies beyond equals the ends
+  Buffer<double> frequencies_;
+  Buffer<float> transposed_;  ///< [heads][E][headDim]: `relative` by lines
+};
+
+}  // namespace posenc
