@@ -9,19 +9,34 @@ import { build } from 'vite';
 const dist = resolve('dist');
 const budget = JSON.parse(readFileSync(new URL('size-budget.json', import.meta.url), 'utf8'));
 
+/** "load of index.js" is what a page gets that imports that one name; the rest is shaken off. */
+function virtualEntry(entry) {
+  const [names, file] = entry.includes(' of ') ? entry.split(' of ') : ['*', entry];
+  const path = resolve(dist, file);
+  if (!existsSync(path)) throw new Error(`dist/${file} is not there; run ./run build first`);
+  const exported = names === '*' ? '*' : `{ ${names} }`;
+  return {
+    name: 'entry',
+    resolveId: (id) => (id === 'entry' ? resolve(dist, 'entry.js') : undefined),
+    load: (id) =>
+      id === resolve(dist, 'entry.js')
+        ? `export ${exported} from ${JSON.stringify(path)};`
+        : undefined,
+  };
+}
+
 /** The files a bundler makes of an entry: scripts minified, the .wasm beside them. */
 async function delivered(entry) {
-  const input = resolve(dist, entry);
-  if (!existsSync(input)) throw new Error(`dist/${entry} is not there; run ./run build first`);
   const { output } = await build({
     configFile: false,
+    plugins: [virtualEntry(entry)],
     logLevel: 'silent',
     root: dist,
     build: {
       write: false,
       assetsInlineLimit: 0,
       target: 'es2022',
-      rollupOptions: { input, preserveEntrySignatures: 'strict' },
+      rollupOptions: { input: 'entry', preserveEntrySignatures: 'strict' },
     },
   });
   return output.map((file) => ({
