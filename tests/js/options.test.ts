@@ -17,16 +17,17 @@ import { expectClose, expectSame, randomTensor } from './support/numbers.ts';
 type Options = Record<string, unknown>;
 
 /** The errors of options that do not go together. */
-const ofOptions = /OUT_OF_RANGE|NOT_EVEN|NOT_INTEGER|MISSING_OPTION|OPTION_NOT_APPLICABLE/;
+const ofOptions =
+  /OUT_OF_RANGE|NOT_EVEN|NOT_INTEGER|MISSING_OPTION|OPTION_NOT_APPLICABLE|SHAPE_MISMATCH/;
 
 /** The same numbers on each axis. */
 const onEachAxis = ({ axes }: EncodingInfo, positions: number[]): Positions =>
   axes === 1 ? positions : Array.from({ length: axes }, () => positions);
 
-/** A size for an extent, small where the data may decide. */
+/** A size for an extent: the example's where the data may decide. */
 function sizeOf(extent: Extent, info: EncodingInfo, options: Options): number {
   if (typeof extent === 'number') return extent;
-  if ('free' in extent) return Math.min(extent.example, 8);
+  if ('free' in extent) return extent.example;
   const { option, times = 1, over = 1, plus = 0 } = extent;
   return Math.trunc((Number(optionValue(option, info, options)) * times) / over) + plus;
 }
@@ -43,13 +44,16 @@ function exampleOf({ example, length }: FieldInfo, info: EncodingInfo, options: 
     : example;
 }
 
+/** Whether every example has it: it must be there, or one of its kind must. */
+const isUsual = ({ required, usual }: TableInfo) => required || usual === true;
+
 /** What an encoding needs, and nothing more. */
 function requiredOptions(info: EncodingInfo): Options {
   const options: Options = {};
   for (const field of info.fields)
     if (field.required) options[field.name] = exampleOf(field, info, options);
   for (const table of info.tables)
-    if (table.required) options[table.name] = tableFor(table, info, options);
+    if (isUsual(table)) options[table.name] = tableFor(table, info, options);
   return options;
 }
 
@@ -61,6 +65,7 @@ function allowed(field: FieldInfo, info: EncodingInfo, options: Options): unknow
   const { type, min = 0, max = 1, exclusiveMin, multipleOf = 1 } = field;
   if (type === 'boolean') return [true, false];
   if (type === 'choice') return [...(field.choices ?? [])];
+  if (type === 'names') return [field.choices, field.choices?.slice(1), []];
   if (type === 'list') {
     const length = field.length === undefined ? 2 : sizeOf(field.length, info, options);
     return [new Array(length).fill(1), Float64Array.from({ length }, () => 0.5)];
@@ -77,6 +82,12 @@ function refusedFor(field: FieldInfo): [unknown, Refusal['code']][] {
   if (type === 'boolean') return wrong([0, 1, 'true', null, {}]);
   if (type === 'choice')
     return [...wrong([0, null, true]), ['', 'OUT_OF_RANGE'], ['__proto__', 'OUT_OF_RANGE']];
+  if (type === 'names')
+    return [
+      ...wrong([0, null, true, field.choices?.[0], {}, [1]]),
+      [[''], 'OUT_OF_RANGE'],
+      [['__proto__'], 'OUT_OF_RANGE'],
+    ];
   if (type === 'list')
     return [...wrong([1, 'a', null, {}, ['1']]), [[Number.NaN], 'SHAPE_MISMATCH' as const]].slice(
       0,
@@ -90,7 +101,7 @@ function refusedFor(field: FieldInfo): [unknown, Refusal['code']][] {
   if (max !== undefined) rows.push([2 * Math.abs(max) + 2, 'OUT_OF_RANGE']);
   if (min !== undefined) rows.push([exclusiveMin ? min : min - 1, 'OUT_OF_RANGE']);
   if (type === 'integer') rows.push([(min ?? 0) + 0.5, 'NOT_INTEGER']);
-  if (multipleOf === 2) rows.push([3, 'NOT_EVEN']);
+  if (multipleOf === 2) rows.push([(min ?? 2) + 1, 'NOT_EVEN']);
   return rows;
 }
 
@@ -124,9 +135,7 @@ for (const info of encodings) {
             ...info.fields
               .filter((f) => f.required && f.type === 'list' && f.name !== field.name)
               .map((f) => [f.name, exampleOf(f, info, changed)]),
-            ...info.tables
-              .filter((t) => t.required)
-              .map((t) => [t.name, tableFor(t, info, changed)]),
+            ...info.tables.filter(isUsual).map((t) => [t.name, tableFor(t, info, changed)]),
           ]);
           try {
             anyEncoding(pe, info.id, { ...changed, ...tables }).dispose();
@@ -194,7 +203,7 @@ for (const info of encodings) {
       for (const [site, call] of calls)
         if (info.sites.includes(site as never)) call();
         else expectRefusal(call, { code: 'UNSUPPORTED' });
-      const bias = () => one.bias([0, 1], [0, 1, 2]);
+      const bias = () => one.bias(onEachAxis(info, [0, 1]), at);
       if (info.contentFree && info.sites.includes('score')) bias();
       else expectRefusal(bias, { code: 'UNSUPPORTED' });
     });
@@ -222,7 +231,9 @@ for (const info of encodings) {
           code: 'MISSING_OPTION',
           field: 'queryPositions',
         });
-      if (info.relative) expectClose(at(100), at(0), { rtol: 1e-4, atol: 1e-4 });
+      // An index must stay inside its table.
+      const shift = info.positions === 'index' ? 1 : 100;
+      if (info.relative) expectClose(at(shift), at(0), { rtol: 1e-4, atol: 1e-4 });
     });
 
     it('gives back its memory', () => {
@@ -239,7 +250,10 @@ function compareBehaviour(info: EncodingInfo, a: AnyEncoding, b: AnyEncoding): v
   if (info.sites.includes('embed')) expectSame(a.table([0, 3]).data, b.table([0, 3]).data);
   if (info.sites.includes('rotate')) expect(a.plan()).toEqual(b.plan());
   if (info.contentFree && info.sites.includes('score'))
-    expectSame(a.bias([0, 5], [0, 2, 7]).data, b.bias([0, 5], [0, 2, 7]).data);
+    expectSame(
+      a.bias(onEachAxis(info, [0, 5]), onEachAxis(info, [0, 2, 6])).data,
+      b.bias(onEachAxis(info, [0, 5]), onEachAxis(info, [0, 2, 6])).data,
+    );
 }
 
 describe('the manifest', () => {
