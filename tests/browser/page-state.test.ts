@@ -8,6 +8,7 @@ import { atlasNotice, orderNotice, wordCount } from '../../web/src/labs/notices.
 import { readAddress, writeAddress } from '../../web/src/model/address.ts';
 import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { uniform } from '../../web/src/model/random.ts';
+import { standing } from '../../web/src/model/settings.ts';
 import { initialState, type State } from '../../web/src/model/state.ts';
 import { change, PageDriver, settled } from './page-driver.ts';
 
@@ -21,10 +22,12 @@ const states: fc.Arbitrary<State> = fc.constantFrom(...manifest).chain((info) =>
         .map((field) => [
           field.name,
           field.type === 'choice'
-            ? fc.constantFrom(...(field.choices ?? [])).filter((choice) => choice !== field.default)
+            ? fc
+                .constantFrom(...(field.choices ?? []))
+                .filter((choice) => choice !== standing(field))
             : fc
                 .double({ min: 0.5, max: 99, noNaN: true })
-                .filter((value) => value !== field.default && value !== field.example),
+                .filter((value) => value !== standing(field)),
         ]),
     ),
     { requiredKeys: [] },

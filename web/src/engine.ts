@@ -3,9 +3,9 @@
 // site through one plain interface instead of the per-encoding types.
 import { encodings, load, PosencError } from 'posenc';
 import type { EncodingInfo } from './model/manifest.ts';
+import type { Positions } from './model/places.ts';
 import type { Options, Table } from './model/settings.ts';
 
-export type Positions = Float64Array | readonly Float64Array[];
 export interface Encoding {
   table(positions: Positions): Table;
   embed(x: Table, positions?: Positions): Table;
@@ -60,7 +60,3 @@ export function withEncoding<T>(
     encoding.dispose?.();
   }
 }
-
-/** Encodings over several axes get the same positions along each: the diagonal. */
-export const alongAxes = (info: EncodingInfo, positions: Float64Array): Positions =>
-  info.axes > 1 ? Array.from({ length: info.axes }, () => positions) : positions;

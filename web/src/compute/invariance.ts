@@ -1,34 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-import { alongAxes, type Engine, withEncoding } from '../engine.ts';
+import { type Engine, withEncoding } from '../engine.ts';
 import { actsAt, actsInAttention, type EncodingInfo } from '../model/manifest.ts';
+import { boundsOf, gridOf, type Positions, placesIn } from '../model/places.ts';
 import { hash, normal } from '../model/random.ts';
 import { effective, optionsOf, type Settings, type Table, valueWidth } from '../model/settings.ts';
 
-export const shiftBy = 64;
-const tokens = 12;
+const usualShift = 64;
+const mostTokens = 12;
+
+export interface Shift {
+  /** The largest change of any weight. */
+  readonly error: number;
+  /** How far the positions moved along each axis. */
+  readonly by: readonly number[];
+}
 
 /**
  * The largest change of any attention weight when every position moves by the same amount, over random queries and keys.
  * An encoding of the embeddings is added to both first.
  */
-export function shiftError(engine: Engine, info: EncodingInfo, settings: Settings): number {
+export function measureShift(engine: Engine, info: EncodingInfo, settings: Settings): Shift {
+  const bounds = boundsOf(info, settings);
+  const square = gridOf(info, settings, mostTokens)?.map(() => mostTokens ** (1 / info.axes));
+  // In a bounded grid the tokens take one corner, and move as far as there is room.
+  const grid = square?.map((side, axis) => Math.min(Math.ceil(side), bounds?.[axis] ?? mostTokens));
+  const tokens = Math.min(mostTokens, grid?.reduce((all, side) => all * side, 1) ?? mostTokens);
+  const by = Array.from({ length: info.axes }, (_, axis) =>
+    Math.min(usualShift, bounds && grid ? (bounds[axis] ?? 0) - (grid[axis] ?? 0) : usualShift),
+  );
+  if (by.every((steps) => steps === 0)) throw new RangeError('there is no room to move');
   return withEncoding(engine, info.id, optionsOf(info, settings), (encoding) => {
-    const at = (start: number) =>
-      alongAxes(
-        info,
-        Float64Array.from({ length: tokens }, (_, i) => start + i),
-      );
+    const start = placesIn(
+      info,
+      grid,
+      Float64Array.from({ length: tokens }, (_, i) => i),
+    );
+    const moved =
+      start instanceof Float64Array
+        ? start.map((position) => position + (by[0] as number))
+        : start.map((axis, i) => axis.map((position) => position + (by[i] as number)));
     const embeds = actsAt(info, 'embed');
     const width = embeds
-      ? (encoding.table(at(0)).shape[1] as number)
+      ? (encoding.table(start).shape[1] as number)
       : Number(effective(info, 'headDim', settings) ?? 64);
     const heads = embeds ? 1 : Number(effective(info, 'heads', settings) ?? 1);
     const make = (name: string, columns = width): Table => ({
       shape: [heads, tokens, columns],
       data: normal(hash(name), heads * tokens * columns),
     });
-    const weightsAt = (start: number): Float32Array => {
-      const positions = at(start);
+    const weightsAt = (positions: Positions): Float32Array => {
       const [q, k] = ['shift query', 'shift key'].map((name) =>
         embeds ? encoding.embed(make(name), positions) : make(name),
       ) as [Table, Table];
@@ -40,10 +60,11 @@ export function shiftError(engine: Engine, info: EncodingInfo, settings: Setting
         engine.attention(q, k, v, { weights: true, ...inside }).weights?.data ?? new Float32Array()
       );
     };
-    const [here, there] = [weightsAt(0), weightsAt(shiftBy)];
-    return here.reduce(
+    const [here, there] = [weightsAt(start), weightsAt(moved)];
+    const error = here.reduce(
       (most, weight, i) => Math.max(most, Math.abs(weight - (there[i] as number))),
       0,
     );
+    return { error, by };
   });
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One attention layer over a sentence. Words become vectors by hashing, so the same word is always the same vector.
-import { alongAxes, type Encoding, type Engine, withEncoding } from '../engine.ts';
+import { type Encoding, type Engine, withEncoding } from '../engine.ts';
 import { actsAt, actsInAttention, type EncodingInfo } from '../model/manifest.ts';
+import { gridOf, placesIn } from '../model/places.ts';
 import { hash, normal } from '../model/random.ts';
 import { fitted, optionsOf, type Table } from '../model/settings.ts';
 
@@ -52,8 +53,9 @@ function attend(
   for (const [place, word] of words.entries()) rows.set(vectorOf(word), place * width);
   const positions =
     info &&
-    alongAxes(
+    placesIn(
       info,
+      gridOf(info, fitted(info, layer), count),
       Float64Array.from({ length: count }, (_, place) => place),
     );
   if (info && encoding && actsAt(info, 'embed'))

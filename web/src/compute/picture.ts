@@ -1,9 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the atlas draws of an encoding, chosen by where it acts. Every number comes out of the package.
-import { alongAxes, type Encoding, type Engine, withEncoding } from '../engine.ts';
+import { type Encoding, type Engine, withEncoding } from '../engine.ts';
 import { actsAt, actsNowhere, type EncodingInfo } from '../model/manifest.ts';
+import {
+  gridInWords,
+  gridOf,
+  type Positions,
+  placesIn,
+  type Surroundings,
+  surroundings,
+  tokensWithin,
+} from '../model/places.ts';
 import { hash, normal } from '../model/random.ts';
-import { effective, optionsOf, type Settings, type Table, valueWidth } from '../model/settings.ts';
+import { effective, optionsOf, type Settings, valueWidth } from '../model/settings.ts';
 
 export interface Curve {
   readonly name: string;
@@ -26,6 +35,8 @@ export interface Picture {
   /** The value that means "no effect"; the curve's axis always shows it. */
   readonly baseline: number;
   readonly definitions: readonly string[];
+  /** Of an encoding that turns every head in its own way: the one drawn. */
+  readonly head?: number;
 }
 
 export const mostCells = 1 << 22;
@@ -38,11 +49,14 @@ function limit(cells: number): void {
     );
 }
 
-function ofEmbeddings(info: EncodingInfo, encoding: Encoding, columns: number): Picture {
+/** Positions of tokens by their indices, in a line or on the grid that takes `tokens`. */
+type Placing = (first: number, count: number) => Positions;
+
+function ofEmbeddings(place: Placing, encoding: Encoding, columns: number): Picture {
   // One row tells the width, before the whole is asked for.
-  const rows = encoding.table(alongAxes(info, range(0, 1))).shape[1] as number;
+  const rows = encoding.table(place(0, 1)).shape[1] as number;
   limit(rows * columns);
-  const { data } = encoding.table(alongAxes(info, range(0, columns)));
+  const { data } = encoding.table(place(0, columns));
   const cells = new Float32Array(rows * columns);
   const cosine = new Float64Array(columns);
   let firstNorm = 0;
@@ -81,37 +95,40 @@ function ofEmbeddings(info: EncodingInfo, encoding: Encoding, columns: number): 
 /** Turns the unit vector of every pair and reads its cosine back. */
 function ofRotation(
   info: EncodingInfo,
+  place: Placing,
   encoding: Encoding,
   settings: Settings,
   columns: number,
+  wantedHead: number,
 ): Picture {
   const headDim = Number(effective(info, 'headDim', settings) ?? 64);
+  const named = effective(info, 'heads', settings);
+  const heads = Number(named ?? 1);
+  const head = Math.max(0, Math.min(heads - 1, wantedHead));
   const { rotaryDim, layout } = encoding.plan();
   const rows = Math.max(1, rotaryDim / 2);
-  limit(headDim * columns);
+  limit(heads * headDim * columns);
   const firstOf = (pair: number): number => (layout === 'half' ? pair : 2 * pair);
-  const positions = range(0, columns);
-  const units = new Float32Array(columns * headDim);
-  for (let column = 0; column < columns; column += 1)
-    for (let pair = 0; pair < rotaryDim / 2; pair += 1) units[column * headDim + firstOf(pair)] = 1;
-  const turned = encoding.rotate(
-    { shape: [columns, headDim], data: units },
-    alongAxes(info, positions),
-    { role: 'query' },
-  ).data;
+  /** The same vector at `count` places in every head, turned; of that the head drawn. */
+  const turned = (vector: Float32Array, count: number, role: 'query' | 'key'): Float32Array => {
+    const data = new Float32Array(heads * count * headDim);
+    for (let row = 0; row < heads * count; row += 1) data.set(vector, row * headDim);
+    const shape = named === undefined ? [count, headDim] : [heads, count, headDim];
+    return encoding
+      .rotate({ shape, data }, place(0, count), { role })
+      .data.subarray(head * count * headDim, (head + 1) * count * headDim);
+  };
+  const units = new Float32Array(headDim);
+  for (let pair = 0; pair < rotaryDim / 2; pair += 1) units[firstOf(pair)] = 1;
+  const angles = turned(units, columns, 'query');
   const cells = new Float32Array(rows * columns);
   for (let row = 0; row < rows; row += 1)
     for (let column = 0; column < columns; column += 1)
-      cells[row * columns + column] = turned[column * headDim + firstOf(row)] as number;
+      cells[row * columns + column] = angles[column * headDim + firstOf(row)] as number;
 
-  const ones = (count: number): Table => ({
-    shape: [count, headDim],
-    data: new Float32Array(count * headDim).fill(1),
-  });
-  const queries = encoding.rotate(ones(columns), alongAxes(info, positions), {
-    role: 'query',
-  }).data;
-  const key = encoding.rotate(ones(1), alongAxes(info, range(0, 1)), { role: 'key' }).data;
+  const ones = new Float32Array(headDim).fill(1);
+  const queries = turned(ones, columns, 'query');
+  const key = turned(ones, 1, 'key');
   const agreement = new Float64Array(columns);
   for (let column = 0; column < columns; column += 1) {
     let dot = 0;
@@ -134,18 +151,27 @@ function ofRotation(
     definitions: [
       'Map: the cosine of the angle by which each pair of channels turns at a position.',
       'Curve: a vector of ones at position δ times the same at position 0, over the width: (1/n) Σ cos(ωᵢ δ).',
+      ...(named === undefined
+        ? []
+        : [
+            `Every head turns in its own way; this is head ${head} of 0 to ${heads - 1}, chosen by the head switch of the first lab.`,
+          ]),
     ],
+    ...(named === undefined ? {} : { head }),
   };
 }
 
 /** Query in the middle, keys on both sides: positive distances lie in the past. */
-function ofBias(info: EncodingInfo, encoding: Encoding, length: number): Picture {
-  const columns = 2 * length - 1;
-  const query = alongAxes(info, range(length - 1, 1));
+function ofBias(
+  place: Placing,
+  encoding: Encoding,
+  { query: index, keys: columns }: Surroundings,
+): Picture {
+  const query = place(index, 1);
   // One key tells the number of heads, before all keys are asked for.
-  const rows = encoding.bias(query, alongAxes(info, range(0, 1))).shape[0] as number;
+  const rows = encoding.bias(query, place(0, 1)).shape[0] as number;
   limit(rows * columns);
-  const { data } = encoding.bias(query, alongAxes(info, range(0, columns)));
+  const { data } = encoding.bias(query, place(0, columns));
   const cells = new Float32Array(rows * columns);
   for (let row = 0; row < rows; row += 1)
     for (let column = 0; column < columns; column += 1)
@@ -153,7 +179,7 @@ function ofBias(info: EncodingInfo, encoding: Encoding, length: number): Picture
   return {
     columns,
     rows,
-    first: 1 - length,
+    first: index - columns + 1,
     cells,
     columnName: 'distance',
     rowName: 'head',
@@ -166,7 +192,7 @@ function ofBias(info: EncodingInfo, encoding: Encoding, length: number): Picture
       values: Float64Array.from(cells.subarray(row * columns, (row + 1) * columns)),
     })),
     definitions: [
-      `Map and curve: what is added to the score at distance δ = query − key, one line per head; the query stands at ${length - 1}. Right of 0 lies the past.`,
+      `Map and curve: what is added to the score at distance δ = query − key, one line per head; the query stands at ${index}. Right of 0 lies the past.`,
     ],
   };
 }
@@ -175,12 +201,12 @@ const probes = 8;
 /** The part of attention that only position explains: all keys are the same vector, so content cannot prefer one. */
 function ofAttention(
   info: EncodingInfo,
+  place: Placing,
   encoding: Encoding,
   engine: Engine,
   settings: Settings,
-  length: number,
+  { query: index, keys: columns }: Surroundings,
 ): Picture {
-  const columns = 2 * length - 1;
   const headDim = Number(effective(info, 'headDim', settings) ?? 64);
   const values = valueWidth(info, settings, headDim);
   const heads = effective(info, 'heads', settings);
@@ -197,8 +223,8 @@ function ofAttention(
     {
       weights: true,
       encoding,
-      queryPositions: alongAxes(info, range(length - 1, 1)),
-      keyPositions: alongAxes(info, range(0, columns)),
+      queryPositions: place(index, 1),
+      keyPositions: place(0, columns),
     },
   );
   const cells = new Float32Array(rows * columns);
@@ -212,7 +238,7 @@ function ofAttention(
   return {
     columns,
     rows,
-    first: 1 - length,
+    first: index - columns + 1,
     cells,
     columnName: 'distance',
     rowName: heads === undefined ? 'probe' : 'head',
@@ -228,16 +254,29 @@ function ofAttention(
   };
 }
 
+/** `head` counts only where an encoding turns every head in its own way. */
 export function pictureOf(
   engine: Engine,
   info: EncodingInfo,
   settings: Settings,
   length: number,
+  head = 0,
 ): Picture {
   return withEncoding(engine, info.id, optionsOf(info, settings), (encoding) => {
-    if (actsAt(info, 'embed')) return ofEmbeddings(info, encoding, length);
-    if (actsAt(info, 'rotate')) return ofRotation(info, encoding, settings, length);
-    if (actsAt(info, 'score') && info.contentFree) return ofBias(info, encoding, length);
-    return ofAttention(info, encoding, engine, settings, length);
+    const absolute = actsAt(info, 'embed', 'rotate');
+    const around = surroundings(info, settings, length);
+    const columns = absolute ? tokensWithin(info, settings, length) : around.keys;
+    const grid = gridOf(info, settings, columns);
+    const place: Placing = (first, count) => placesIn(info, grid, range(first, count));
+    const picture = actsAt(info, 'embed')
+      ? ofEmbeddings(place, encoding, columns)
+      : actsAt(info, 'rotate')
+        ? ofRotation(info, place, encoding, settings, columns, head)
+        : actsAt(info, 'score') && info.contentFree
+          ? ofBias(place, encoding, around)
+          : ofAttention(info, place, encoding, engine, settings, around);
+    return grid
+      ? { ...picture, definitions: [...picture.definitions, gridInWords(grid)] }
+      : picture;
   });
 }

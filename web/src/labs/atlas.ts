@@ -115,7 +115,8 @@ export class AtlasLab {
         state.encoding !== previous.encoding ||
         state.settings !== previous.settings ||
         state.length !== previous.length ||
-        state.logarithmic !== previous.logarithmic
+        state.logarithmic !== previous.logarithmic ||
+        (state.head !== previous.head && this.#picture?.head !== undefined)
       )
         this.#redraw();
     });
@@ -170,7 +171,7 @@ export class AtlasLab {
   /** Leaves in #picture what can be shown of this encoding: if need be the last values that worked, or its defaults. */
   #compute(state: State, info: EncodingInfo): Problem | undefined {
     try {
-      this.#picture = pictureOf(this.engine, info, state.settings, state.length);
+      this.#picture = pictureOf(this.engine, info, state.settings, state.length, state.head);
       this.#pictured = info;
       return undefined;
     } catch (error) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { shiftBy, shiftError } from '../compute/invariance.ts';
+import { measureShift } from '../compute/invariance.ts';
 import { box, h } from '../dom.ts';
 import { scientific } from '../draw/scale.ts';
 import { type Engine, problemOf } from '../engine.ts';
@@ -16,7 +16,7 @@ const positionsText = {
 
 function shiftText(engine: Engine, info: EncodingInfo, settings: Settings): string {
   try {
-    const error = shiftError(engine, info, settings);
+    const { error, by } = measureShift(engine, info, settings);
     const kept = error <= unchanged;
     const agrees =
       kept === info.relative
@@ -24,7 +24,7 @@ function shiftText(engine: Engine, info: EncodingInfo, settings: Settings): stri
         : info.relative
           ? ' Yet it is listed as relative.'
           : ' At these sizes only.';
-    return `${kept ? '✓ unchanged' : '✗ changed'}: largest change of a weight ${scientific(error)} when all positions move by ${shiftBy}.${agrees}`;
+    return `${kept ? '✓ unchanged' : '✗ changed'}: largest change of a weight ${scientific(error)} when all positions move by ${[...new Set(by)].join(' and ')}.${agrees}`;
   } catch (error) {
     return `not measured: ${problemOf(error).message}`;
   }

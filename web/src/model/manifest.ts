@@ -26,6 +26,8 @@ export interface FieldInfo {
   readonly multipleOf?: number;
   readonly choices?: readonly string[];
   readonly logarithmic?: boolean;
+  /** Of a list: how many numbers. */
+  readonly length?: Dimension | number;
 }
 export interface TableInfo {
   readonly name: string;
@@ -47,6 +49,8 @@ export interface EncodingInfo {
   readonly sites: readonly Site[];
   readonly axes: number;
   readonly positions: 'real' | 'integer' | 'index';
+  /** Of several axes: all of them count the tokens of a text. */
+  readonly textAxes?: boolean;
   readonly relative: boolean;
   readonly contentFree: boolean;
   readonly fields: readonly FieldInfo[];

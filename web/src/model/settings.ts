@@ -27,6 +27,22 @@ export type Options = Record<string, FieldValue | Table>;
 export const standing = (field: FieldInfo): FieldValue | undefined =>
   field.default ?? (field.required ? field.example : undefined);
 
+/** More numbers than any list takes: what is longer only shows that its length is wrong. */
+const longestList = 1 << 16;
+
+/** One number where a list is expected stands for that number all along it. */
+function spread(
+  info: EncodingInfo,
+  field: FieldInfo,
+  value: FieldValue,
+  settings: Settings,
+): FieldValue {
+  if (field.type !== 'list' || typeof value !== 'number' || field.length === undefined)
+    return value;
+  const length = extent(info, field.length, settings) || 0;
+  return Array<number>(Math.max(0, Math.min(longestList, Math.trunc(length)))).fill(value);
+}
+
 /** The value in force, following `defaultFrom`, for showing and for the shapes of tables. */
 export function effective(
   info: EncodingInfo,
@@ -36,7 +52,7 @@ export function effective(
   const field = info.fields.find((candidate) => candidate.name === name);
   if (!field) return undefined;
   const chosen = settings.fields[name] ?? standing(field);
-  if (chosen !== undefined) return chosen;
+  if (chosen !== undefined) return spread(info, field, chosen, settings);
   return field.defaultFrom ? effective(info, field.defaultFrom, settings) : undefined;
 }
 
@@ -78,14 +94,14 @@ export function tableShape(
   shape: readonly (Dimension | number)[],
   settings: Settings,
 ): number[] {
-  return shape.map((size) => {
-    if (typeof size === 'number') return size;
-    if (size.free !== undefined) return settings.sizes[size.free] ?? size.example ?? 64;
-    const value = size.option === undefined ? 0 : effective(info, size.option, settings);
-    return (
-      Math.trunc((Number(value ?? 0) * (size.times ?? 1)) / (size.over ?? 1)) + (size.plus ?? 0)
-    );
-  });
+  return shape.map((size) => extent(info, size, settings));
+}
+
+function extent(info: EncodingInfo, size: Dimension | number, settings: Settings): number {
+  if (typeof size === 'number') return size;
+  if (size.free !== undefined) return settings.sizes[size.free] ?? size.example ?? 64;
+  const value = size.option === undefined ? 0 : effective(info, size.option, settings);
+  return Math.trunc((Number(value ?? 0) * (size.times ?? 1)) / (size.over ?? 1)) + (size.plus ?? 0);
 }
 
 /** More than this would only exhaust the machine of a visitor who typed a nought too many. */
@@ -95,7 +111,7 @@ export function optionsOf(info: EncodingInfo, settings: Settings): Options {
   const options: Options = {};
   for (const field of info.fields) {
     const value = settings.fields[field.name] ?? (field.required ? standing(field) : undefined);
-    if (value !== undefined) options[field.name] = value;
+    if (value !== undefined) options[field.name] = spread(info, field, value, settings);
   }
   for (const table of info.tables) {
     if (!table.required && !table.usual && !settings.included.includes(table.name)) continue;
@@ -113,6 +129,32 @@ export function optionsOf(info: EncodingInfo, settings: Settings): Options {
   return options;
 }
 
+/** Shares `total` out in the proportions of `parts`, in whole numbers. */
+function sharedOut(parts: readonly number[], total: number): number[] {
+  const sum = parts.reduce((all, part) => all + part, 0);
+  let passed = 0;
+  let given = 0;
+  return parts.map((part) => {
+    passed += part;
+    const upTo = Math.round((passed / sum) * total);
+    const share = upTo - given;
+    given = upTo;
+    return share;
+  });
+}
+
+/** Whether the example of this list shares the pairs of channels of a head out among the axes. */
+function sharesPairs(info: EncodingInfo, field: FieldInfo): boolean {
+  const headDim = info.fields.find((other) => other.name === 'headDim')?.example;
+  return (
+    field.required &&
+    field.length === info.axes &&
+    info.sites.includes('rotate') &&
+    Array.isArray(field.example) &&
+    2 * (field.example as readonly number[]).reduce((all, part) => all + part, 0) === headDim
+  );
+}
+
 /** Fits an encoding to a layer of fixed size: the options that name a size of that layer take it. */
 export function fitted(
   info: EncodingInfo,
@@ -122,6 +164,8 @@ export function fitted(
   for (const field of info.fields) {
     if (field.name === 'heads') fields[field.name] = layer.heads;
     else if (field.name === 'headDim') fields[field.name] = layer.headDim;
+    else if (sharesPairs(info, field))
+      fields[field.name] = sharedOut(field.example as readonly number[], layer.headDim / 2);
     else if (field.name === 'dim' && info.sites.includes('embed')) fields[field.name] = layer.width;
   }
   const sizes: Record<string, number> = {};
