@@ -11,6 +11,8 @@ afterAll(() => driver?.stop());
 /** Above any rounding of these sums, far below any real change of an output of size one. */
 const roundingAtMost = 1e-6;
 const reversed = 'order=4.3.2.1.0';
+/** A mirror image keeps every distance, and some encodings see no more than that. */
+const mixed = 'order=2.4.0.1.3';
 
 describe('Lab 0', () => {
   it('takes a typed sentence and marks equal words', async () => {
@@ -98,7 +100,7 @@ describe('Lab 0', () => {
   });
 
   it('sees order with every encoding that acts, and not with the one that does not', async () => {
-    const { page, complaints, close } = await driver.open(`#v1&${reversed}`);
+    const { page, complaints, close } = await driver.open(`#v1&${mixed}`);
     const noise = Number(await page.locator('.big-number').getAttribute('data-noise'));
     const ids = await page
       .locator('#order-encoding option')

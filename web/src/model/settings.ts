@@ -164,6 +164,9 @@ export function fitted(
   for (const field of info.fields) {
     if (field.name === 'heads') fields[field.name] = layer.heads;
     else if (field.name === 'headDim') fields[field.name] = layer.headDim;
+    else if (field.name === 'fraction' && typeof field.example === 'number')
+      // Of so few channels a small part would be none, and nothing would turn.
+      fields[field.name] = Math.max(field.example, 2 / layer.headDim);
     else if (sharesPairs(info, field))
       fields[field.name] = sharedOut(field.example as readonly number[], layer.headDim / 2);
     else if (field.name === 'dim' && info.sites.includes('embed')) fields[field.name] = layer.width;
