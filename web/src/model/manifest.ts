@@ -26,6 +26,7 @@ export interface FieldInfo {
   readonly multipleOf?: number;
   readonly choices?: readonly string[];
   readonly logarithmic?: boolean;
+  readonly length?: Dimension | number;
 }
 export interface TableInfo {
   readonly name: string;

@@ -35,9 +35,21 @@ export function effective(
 ): FieldValue | undefined {
   const field = info.fields.find((candidate) => candidate.name === name);
   if (!field) return undefined;
-  const chosen = settings.fields[name] ?? standing(field);
+  const chosen = settings.fields[name] ?? spreadOut(info, field, settings);
   if (chosen !== undefined) return chosen;
   return field.defaultFrom ? effective(info, field.defaultFrom, settings) : undefined;
+}
+
+/** The standing value; of a list that is named by one number, as many of them as the list takes. */
+function spreadOut(
+  info: EncodingInfo,
+  field: FieldInfo,
+  settings: Settings,
+): FieldValue | undefined {
+  const value = standing(field);
+  if (typeof value !== 'number' || field.type !== 'list' || field.length === undefined)
+    return value;
+  return Array.from({ length: tableShape(info, [field.length], settings)[0] ?? 0 }, () => value);
 }
 
 export interface FreeSize {
@@ -94,7 +106,9 @@ export const largestTable = 1 << 22;
 export function optionsOf(info: EncodingInfo, settings: Settings): Options {
   const options: Options = {};
   for (const field of info.fields) {
-    const value = settings.fields[field.name] ?? (field.required ? standing(field) : undefined);
+    const value =
+      settings.fields[field.name] ??
+      (field.required ? spreadOut(info, field, settings) : undefined);
     if (value !== undefined) options[field.name] = value;
   }
   for (const table of info.tables) {
