@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "posenc/core/vector_table.hpp"
+
+#include "arches.hpp"
+#include "reference/errors.hpp"
+
+namespace posenc {
+namespace {
+
+using reference::Array;
+using reference::Random;
+
+/// Sums of up to 50 products of size 1, in float32.
+constexpr double tolerance = 2e-5;
+
+template <class A>
+class VectorTables : public AtEveryWidth<A> {};
+TYPED_TEST_SUITE(VectorTables, Arches);
+
+TYPED_TEST(VectorTables, MultiplyFourRowsWithAnyRunOfVectors) {
+  for (Index count : {1, 7, 32, 33, 70})
+    for (Index depth : {Index{1}, Index{6}, TestFixture::most}) {
+      const Index planes = 2;
+      Random random(static_cast<std::uint64_t>(count + depth));
+      const Array<float> vectors = random.floats(planes * count * depth);
+      auto table = VectorTable::make(planes, count, depth);
+      ASSERT_TRUE(reference::succeeds(table));
+      ASSERT_GE(table->columns(), count);
+      for (Index i = 0; i < vectors.size(); ++i)
+        table->at(i / depth / count, i / depth % count, i % depth) = vectors[i];
+      const Array<float> rows = random.floats(tile_rows * depth);
+      for (Index plane = 0; plane < planes; ++plane)
+        for (Index first = 0; first < count; first += 5)
+          for (Index last = first; last <= count; last += 3) {
+            Array<float> out(tile_rows * table->columns());
+            table->template products<TypeParam>(rows.data(), plane, first, last, out.data());
+            for (Index r = 0; r < tile_rows; ++r)
+              for (Index i = first; i < last; ++i) {
+                double want = 0;
+                for (Index k = 0; k < depth; ++k)
+                  want += static_cast<double>(rows[r * depth + k]) *
+                          vectors[(plane * count + i) * depth + k];
+                ASSERT_NEAR(out[r * table->columns() + i], want, tolerance);
+              }
+          }
+    }
+}
+
+TEST(VectorTable, SaysHowMuchRoomItsProductsNeed) {
+  const auto table = VectorTable::make(1, 40, 6);
+  ASSERT_TRUE(reference::succeeds(table));
+  EXPECT_EQ(table->depth(), 6);
+  EXPECT_EQ(table->scratch(), tile_rows * (6 + table->columns()));
+}
+
+TEST(VectorTable, RefusesSizesThatOverflow) {
+  const Index huge = Index{1} << (sizeof(Index) * 4);
+  EXPECT_FALSE(VectorTable::make(huge, huge, huge));
+}
+
+TEST(LoadRows, PadsWithZerosWhereRowsEnd) {
+  const Array<float> x{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+  const View2<const float> rows{x.data(), 5, 2, 2};
+  Array<float> block(tile_rows * 2, 99.0f);
+  EXPECT_EQ(load_rows(rows, 0, 1.0f, block.data()), 4);
+  EXPECT_EQ(block, (Array<float>{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(load_rows(rows, 4, 2.0f, block.data()), 1);
+  EXPECT_EQ(block, (Array<float>{18, 20, 0, 0, 0, 0, 0, 0}));
+}
+
+}  // namespace
+}  // namespace posenc
