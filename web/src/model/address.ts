@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The address bar as storage: #v1&key=value&…, readable, defaults left out, unknown keys kept.
 import type { EncodingInfo, FieldInfo, FieldValue } from './manifest.ts';
-import { freeSizes, standing } from './settings.ts';
+import { freeSizes, stands } from './settings.ts';
 import { initialState, isMoved, lengths, type State, wordsOf } from './state.ts';
 
 export interface Reading {
@@ -106,7 +106,7 @@ export function readAddress(hash: string, manifest: readonly EncodingInfo[]): Re
       if (!field) unknown.push([key, text]);
       else if (value === undefined)
         problems.push(`“${text.slice(0, 40)}” is no value for ${field.name}; the default is used.`);
-      else if (value !== standing(field)) fields[field.name] = value;
+      else if (!stands(field, value)) fields[field.name] = value;
     } else if (info && key.startsWith('n.')) {
       const size = freeSizes(info).find((candidate) => candidate.name === key.slice(2));
       const value = whole(text, 1, 1 << 20);

@@ -27,6 +27,10 @@ export type Options = Record<string, FieldValue | Table>;
 export const standing = (field: FieldInfo): FieldValue | undefined =>
   field.default ?? (field.required ? field.example : undefined);
 
+/** Whether a value is the one that stands anyway; lists are compared by what is in them. */
+export const stands = (field: FieldInfo, value: FieldValue): boolean =>
+  JSON.stringify(value) === JSON.stringify(standing(field));
+
 /** More numbers than any list takes: what is longer only shows that its length is wrong. */
 const longestList = 1 << 16;
 

@@ -9,6 +9,7 @@ import {
   type Settings,
   sizeOf,
   standing,
+  stands,
   untouched,
 } from '../model/settings.ts';
 import {
@@ -222,9 +223,7 @@ export class EncodingControls {
     const settings = this.#settings as Settings;
     const { [field.name]: _, ...others } = settings.fields;
     const kept =
-      value === undefined || value === standing(field)
-        ? others
-        : { ...others, [field.name]: value };
+      value === undefined || stands(field, value) ? others : { ...others, [field.name]: value };
     this.report({ ...settings, fields: kept }, committed);
   }
   #resize(name: string, value: number | undefined, committed: boolean): void {
