@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole boundary to JavaScript. Only numbers cross: addresses, counts, options by value. Strings
-// travel as (address, length) of ASCII bytes. Every function that can fail returns 0 for success, or
-// leaves its reason in failure(): a C++ exception thrown into JavaScript does not restore the stack.
+// The whole boundary to JavaScript. Only numbers cross: addresses, counts, options by value.
+// Strings travel as (address, length) of ASCII bytes. Every function that can fail returns 0 for
+// success, or leaves its reason in failure(): a C++ exception thrown into JavaScript does not
+// restore the stack.
 #include <emscripten/bind.h>
 
 #include "posenc/posenc.hpp"
@@ -19,7 +20,9 @@ template <class T>
 T* at(Address address) {
   return reinterpret_cast<T*>(address);  // NOLINT(performance-no-int-to-ptr): that is what crosses
 }
-std::string_view text(Address address, int length) { return {at<const char>(address), static_cast<std::size_t>(length)}; }
+std::string_view text(Address address, int length) {
+  return {at<const char>(address), static_cast<std::size_t>(length)};
+}
 const Encoding& encoding(Address handle) { return *at<const Encoding>(handle); }
 
 int report(const posenc::Status& status) {
@@ -46,21 +49,31 @@ Failure failure() {
           last_error.high};
 }
 
-// --- memory ---------------------------------------------------------------------------------------
+// --- memory
+// ---------------------------------------------------------------------------------------
 
 int abi_version() { return 1; }
 Address allocate(double bytes) {
-  return bytes > PTRDIFF_MAX ? 0 : reinterpret_cast<Address>(posenc::allocate(static_cast<std::size_t>(bytes)));
+  return bytes > PTRDIFF_MAX
+             ? 0
+             : reinterpret_cast<Address>(posenc::allocate(static_cast<std::size_t>(bytes)));
 }
-void release(Address block, double bytes) { posenc::release(at<void>(block), static_cast<std::size_t>(bytes)); }
+void release(Address block, double bytes) {
+  posenc::release(at<void>(block), static_cast<std::size_t>(bytes));
+}
 double live_bytes() { return static_cast<double>(posenc::memory_use().bytes); }
 double live_blocks() { return static_cast<double>(posenc::memory_use().blocks); }
 
-// --- encodings ------------------------------------------------------------------------------------
+// --- encodings
+// ------------------------------------------------------------------------------------
 
 void options_clear() { bag.clear(); }
-bool options_number(Address name, int length, double value) { return bag.number(text(name, length), value); }
-bool options_flag(Address name, int length, bool value) { return bag.boolean(text(name, length), value); }
+bool options_number(Address name, int length, double value) {
+  return bag.number(text(name, length), value);
+}
+bool options_flag(Address name, int length, bool value) {
+  return bag.boolean(text(name, length), value);
+}
 bool options_text(Address name, int length, Address value, int value_length) {
   return bag.text(text(name, length), text(value, value_length));
 }
@@ -88,15 +101,18 @@ void destroy_encoding(Address handle) {
 }
 
 int embed_width(Address handle) { return static_cast<int>(encoding(handle).embed_width()); }
-int bias_heads(Address handle) { return static_cast<int>(std::max<Index>(1, encoding(handle).heads())); }
+int bias_heads(Address handle) {
+  return static_cast<int>(std::max<Index>(1, encoding(handle).heads()));
+}
 int plan_pairs(Address handle) { return static_cast<int>(encoding(handle).rotation().pairs); }
 
 int check_positions(Address handle, Address positions, int count, int axes) {
-  return report(encoding(handle).accepts(posenc::Positions::of(at<const double>(positions), count, axes)));
+  return report(
+      encoding(handle).accepts(posenc::Positions::of(at<const double>(positions), count, axes)));
 }
 
-int embed(Address handle, Address x, Address from, int batch, int rows, int width, Address positions,
-          int position_rows) {
+int embed(Address handle, Address x, Address from, int batch, int rows, int width,
+          Address positions, int position_rows) {
   return report(posenc::embed(encoding(handle), {.x = at<float>(x),
                                                  .from = at<const float>(from),
                                                  .batch = batch,
@@ -108,18 +124,19 @@ int embed(Address handle, Address x, Address from, int batch, int rows, int widt
 
 int rotate(Address handle, Address x, Address from, int batch, int heads, int rows, int width,
            Address positions, int position_rows, int axes, int role, double length, bool inverse) {
-  return report(posenc::rotate(encoding(handle), {.x = at<float>(x),
-                                                  .from = at<const float>(from),
-                                                  .batch = batch,
-                                                  .heads = heads,
-                                                  .rows = rows,
-                                                  .width = width,
-                                                  .positions = at<const double>(positions),
-                                                  .position_rows = position_rows,
-                                                  .axes = axes,
-                                                  .role = role == 0 ? posenc::Role::query : posenc::Role::key,
-                                                  .length = length,
-                                                  .inverse = inverse}));
+  return report(
+      posenc::rotate(encoding(handle), {.x = at<float>(x),
+                                        .from = at<const float>(from),
+                                        .batch = batch,
+                                        .heads = heads,
+                                        .rows = rows,
+                                        .width = width,
+                                        .positions = at<const double>(positions),
+                                        .position_rows = position_rows,
+                                        .axes = axes,
+                                        .role = role == 0 ? posenc::Role::query : posenc::Role::key,
+                                        .length = length,
+                                        .inverse = inverse}));
 }
 
 /// out: [attentionFactor, logitScale, rotaryDim, layout, lengthPolicy, frequencies …].
@@ -134,13 +151,15 @@ int plan(Address handle, double length, Address out) {
   return 0;
 }
 
-int bias(Address handle, Address queries, int query_count, Address keys, int key_count, int axes, Address out) {
-  return report(posenc::bias(encoding(handle),
-                             posenc::Positions::of(at<const double>(queries), query_count, axes),
-                             posenc::Positions::of(at<const double>(keys), key_count, axes), at<float>(out)));
+int bias(Address handle, Address queries, int query_count, Address keys, int key_count, int axes,
+         Address out) {
+  return report(posenc::bias(
+      encoding(handle), posenc::Positions::of(at<const double>(queries), query_count, axes),
+      posenc::Positions::of(at<const double>(keys), key_count, axes), at<float>(out)));
 }
 
-// --- attention ------------------------------------------------------------------------------------
+// --- attention
+// ------------------------------------------------------------------------------------
 
 struct AttentionCall {
   Address q, k, v, out, weights, logSumExp;
@@ -172,7 +191,8 @@ int attention(const AttentionCall& c) {
       .output = tensor<float>(c.out, c.layout, c.heads, c.queries, c.valueDim),
       .weights = at<float>(c.weights),
       .log_sum_exp = at<float>(c.logSumExp),
-      .encodings = {at<const Encoding* const>(c.encodings), static_cast<std::size_t>(c.encodingCount)},
+      .encodings = {at<const Encoding* const>(c.encodings),
+                    static_cast<std::size_t>(c.encodingCount)},
       .axes = c.axes,
       .query_positions = {at<const double>(c.queryPositions), c.queryPositionRows},
       .key_positions = {at<const double>(c.keyPositions), c.keyPositionRows},

@@ -68,7 +68,8 @@ TEST(Registry, DescribesEveryOption) {
       EXPECT_TRUE(names.insert(f.name).second) << f.name;
       ASSERT_FALSE(f.doc.empty()) << f.name;
       EXPECT_TRUE(f.doc.ends_with('.')) << f.name;
-      EXPECT_EQ(f.kind == OptionKind::choice || f.kind == OptionKind::names, !f.choices.empty()) << f.name;
+      EXPECT_EQ(f.kind == OptionKind::choice || f.kind == OptionKind::names, !f.choices.empty())
+          << f.name;
     }
     for (const Field& f : r.fields) {
       if (!f.default_from.empty()) {

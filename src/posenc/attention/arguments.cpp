@@ -7,7 +7,9 @@ namespace posenc {
 namespace {
 
 Status wrong(Errc code, std::string_view field, std::string_view expected, Index received) {
-  return Error{.code = code, .field = field, .expected = expected,
+  return Error{.code = code,
+               .field = field,
+               .expected = expected,
                .received = static_cast<double>(received)};
 }
 
@@ -25,9 +27,12 @@ Status check_geometry(const Encoding& e, const AttentionShape& s) {
 Status check_presence(const Encoding& e, const AttentionArguments& a) {
   const Traits& t = e.traits();
   if (t.axes == 1 || t.text_axes || !(t.sites.rotate || t.sites.score || t.sites.value)) return {};
-  for (const auto& [rows, field] : {std::pair{a.query_positions, "queryPositions"}, {a.key_positions, "keyPositions"}})
+  for (const auto& [rows, field] :
+       {std::pair{a.query_positions, "queryPositions"}, {a.key_positions, "keyPositions"}})
     if (rows.data == nullptr)
-      return Error{.code = Errc::missing_option, .field = field, .expected = "given, one list for each axis"};
+      return Error{.code = Errc::missing_option,
+                   .field = field,
+                   .expected = "given, one list for each axis"};
   return {};
 }
 
@@ -42,7 +47,8 @@ Status check(const AttentionArguments& a) {
   if (s.heads % s.kv_heads != 0)
     return wrong(Errc::heads_not_divisible, "q", "of a multiple of k's heads", s.heads);
   if (a.encodings.size() > AttentionArguments::max_encodings)
-    return wrong(Errc::unsupported, "encoding", "at most 8 encodings", static_cast<Index>(a.encodings.size()));
+    return wrong(Errc::unsupported, "encoding", "at most 8 encodings",
+                 static_cast<Index>(a.encodings.size()));
   std::optional<double> wish;
   Index remaps = 0;
   for (const Encoding* e : a.encodings) {
@@ -50,17 +56,23 @@ Status check(const AttentionArguments& a) {
     if (remaps > 1)
       return wrong(Errc::unsupported, "encoding", "at most one that remaps distances", remaps);
     if (e->table_heads() > 1 && s.heads != s.kv_heads)
-      return wrong(Errc::unsupported, "k", "of as many heads as q, since each head rotates its own way", s.kv_heads);
+      return wrong(Errc::unsupported, "k",
+                   "of as many heads as q, since each head rotates its own way", s.kv_heads);
     if (Status checked = check_geometry(*e, s); !checked) return checked;
     if (Status checked = check_presence(*e, a); !checked) return checked;
     const auto own = e->score_scale(s.head_dim);
     if (own && wish && *own != *wish && !a.scale)
-      return Error{.code = Errc::missing_option, .field = "scale",
-                   .expected = "given, since the encodings ask for different ones", .received = *own};
+      return Error{.code = Errc::missing_option,
+                   .field = "scale",
+                   .expected = "given, since the encodings ask for different ones",
+                   .received = *own};
     if (own) wish = own;
   }
   if (a.scale && !std::isfinite(*a.scale))
-    return Error{.code = Errc::not_finite, .field = "scale", .expected = "a finite number", .received = *a.scale};
+    return Error{.code = Errc::not_finite,
+                 .field = "scale",
+                 .expected = "a finite number",
+                 .received = *a.scale};
   return {};
 }
 

@@ -41,8 +41,8 @@ struct Tensor4 {
 };
 
 /// Explicit positions: [rows, axes, count] with rows 1 (shared by the batch) or B. Null: by default
-/// key j stands at j and query t at query_offset + t, on every axis; where axes are rows and columns
-/// there is no default.
+/// key j stands at j and query t at query_offset + t, on every axis; where axes are rows and
+/// columns there is no default.
 struct PositionRows {
   const double* data = nullptr;
   Index rows = 1;

@@ -23,7 +23,8 @@ class Attend {
       if (moved)
         if (Status placed = placement.place(b); !placed) return placed;
       for (Index g = 0; g < s_.kv_heads; ++g) {
-        if ((moved && g == 0) || scores_.rotations.per_head()) scores_.rotations.fill(placement, g * s_.group());
+        if ((moved && g == 0) || scores_.rotations.per_head())
+          scores_.rotations.fill(placement, g * s_.group());
         scores_.panels.pack(b, g, scores_.rotations);
         for_each_block(b, g);
       }
@@ -92,21 +93,22 @@ class Attend {
     for (Index i = 0; i < block.rows(); i += tile_rows) {
       const Index last = scores_.reach(block, i, keys);
       for (Index c = 0; c < sums_.cols; c += panel_width<Arch>)
-        RegisterTile<Arch>::product(weights.row(i), weights.stride, scores_.panels.values(c, keys.first), last)
+        RegisterTile<Arch>::product(weights.row(i), weights.stride,
+                                    scores_.panels.values(c, keys.first), last)
             .add_to(sums_.row(i) + c, sums_.stride);
     }
   }
 
-  /// A NaN or infinite value times the weight 0 of a hidden key would spread as NaN. Tiles that hold
-  /// one are summed key by key, over visible keys only.
+  /// A NaN or infinite value times the weight 0 of a hidden key would spread as NaN. Tiles that
+  /// hold one are summed key by key, over visible keys only.
   void add_visible_values(const Block& block, const KeyTile& keys) {
     constexpr Index width = panel_width<Arch>;
     for (Index i = 0; i < block.rows(); ++i)
       for (Index j = 0; j < keys.count; ++j)
         if (scores_.visibility.visible(block.batch, block.head(i), block.query(i), keys.first + j))
           for (Index c = 0; c < sums_.cols; c += width)
-            add_scaled<Arch>(scores_.tile.row(i)[j], scores_.panels.values(c, keys.first + j), sums_.row(i) + c,
-                             width);
+            add_scaled<Arch>(scores_.tile.row(i)[j], scores_.panels.values(c, keys.first + j),
+                             sums_.row(i) + c, width);
   }
 
   ValueTile value_tile(const Segment& seg, const KeyTile& keys) const {
@@ -134,8 +136,8 @@ class Attend {
       const xsimd::batch<float, Arch> inverse(state.sum == 0.0f ? 0.0f : 1.0f / state.sum);
       float* out = a_.output.at(block.batch, h, t);
       const float* sums = sums_.row(i);
-      for_each_vector<Arch>(s_.value_dim,
-                            [&](Index c, auto io) { io.store(io.load(sums + c) * inverse, out + c); });
+      for_each_vector<Arch>(
+          s_.value_dim, [&](Index c, auto io) { io.store(io.load(sums + c) * inverse, out + c); });
       if (a_.log_sum_exp != nullptr)
         a_.log_sum_exp[(block.batch * s_.heads + h) * s_.queries + t] = state.log_sum_exp();
     }
@@ -157,14 +159,15 @@ class Attend {
     });
   }
   float* weights_row(const Block& block, Index i) const {
-    return a_.weights + ((block.batch * s_.heads + block.head(i)) * s_.queries + block.query(i)) * s_.keys;
+    return a_.weights +
+           ((block.batch * s_.heads + block.head(i)) * s_.queries + block.query(i)) * s_.keys;
   }
 
   const AttentionArguments& a_;
   const AttentionShape& s_;
   Arena arena_;
   ScoreStage<Arch> scores_;
-  View2<float> sums_;          ///< [rows, padded value width]: running weighted values
+  View2<float> sums_;           ///< [rows, padded value width]: running weighted values
   RowState* states_ = nullptr;  ///< [rows]
 };
 

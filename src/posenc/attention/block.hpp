@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How query rows are grouped. A block of a long sequence is a run of queries of one head; where the
-/// sequence is short it holds the same queries of several heads of a group, which share their keys.
+/// How query rows are grouped. A block of a long sequence is a run of queries of one head; where
+/// the sequence is short it holds the same queries of several heads of a group, which share their
+/// keys.
 #pragma once
 
 #include "posenc/core/view.hpp"
@@ -16,7 +17,9 @@ struct Block {
   Index batch, first_head, heads, first_query, count;  ///< `count` queries of each head
 
   constexpr Index rows() const { return heads * count; }
-  constexpr Segment segment(Index i) const { return {first_head + i, first_query, count, i * count}; }
+  constexpr Segment segment(Index i) const {
+    return {first_head + i, first_query, count, i * count};
+  }
   constexpr Index head(Index row) const { return first_head + row / count; }
   constexpr Index query(Index row) const { return first_query + row % count; }
 };

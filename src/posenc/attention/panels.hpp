@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Keys (rotated) and values of one key head, packed for the register tiles: once for all query heads
-/// of the group and all blocks of queries.
+/// Keys (rotated) and values of one key head, packed for the register tiles: once for all query
+/// heads of the group and all blocks of queries.
 #pragma once
 
 #include "posenc/attention/products.hpp"
@@ -43,21 +43,26 @@ class Panels {
         const Index n = std::min(width, s.keys - j);
         View2<const float> rows{a_.k.at(b, g, j), n, s.head_dim, a_.k.row};
         if (rotations.any()) rows = stage(rows, j, copy, rotations);
-        pack_columns<Arch>(rows.data, rows.stride, n, s.head_dim, keys_ + copy * padded_keys * s.head_dim, j);
+        pack_columns<Arch>(rows.data, rows.stride, n, s.head_dim,
+                           keys_ + copy * padded_keys * s.head_dim, j);
       }
     for (Index j = 0; j < s.keys; j += tile_keys)
-      finite_[j / tile_keys] = pack_rows<Arch>(a_.v.at(b, g, j), a_.v.row, std::min(tile_keys, s.keys - j),
-                                               s.value_dim, values_, padded_keys, j);
+      finite_[j / tile_keys] =
+          pack_rows<Arch>(a_.v.at(b, g, j), a_.v.row, std::min(tile_keys, s.keys - j), s.value_dim,
+                          values_, padded_keys, j);
   }
 
   /// [D][width]: the keys from j on, j a multiple of width.
-  const float* keys(Index copy, Index j) const { return keys_ + (copy * padded_keys + j) * a_.shape.head_dim; }
+  const float* keys(Index copy, Index j) const {
+    return keys_ + (copy * padded_keys + j) * a_.shape.head_dim;
+  }
   /// [keys][width]: columns c .. of the values from key j on.
   const float* values(Index c, Index j) const { return values_ + c * padded_keys + j * width; }
   bool finite(Index j) const { return finite_[j / tile_keys]; }
 
  private:
-  View2<float> stage(View2<const float> rows, Index first, Index copy, const Rotations<Arch>& rotations) {
+  View2<float> stage(View2<const float> rows, Index first, Index copy,
+                     const Rotations<Arch>& rotations) {
     const View2<float> staged{staged_, rows.rows, rows.cols, rows.cols};
     for (Index i = 0; i < rows.rows; ++i) std::copy_n(rows.row(i), rows.cols, staged.row(i));
     rotations.rotate_keys(staged, first, copy);

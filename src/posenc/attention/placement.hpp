@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Where the queries and the keys of one sequence stand, given or made up, and whether the encodings
-/// are defined there.
+/// Where the queries and the keys of one sequence stand, given or made up, and whether the
+/// encodings are defined there.
 #pragma once
 
 #include <algorithm>
@@ -33,12 +33,17 @@ class Placement {
     const AttentionShape& s = a_.shape;
     queries = a_.query_positions.data ? given(a_.query_positions, b, s.queries)
                                       : counted(default_queries_, a_.first_query(), s.queries);
-    keys = a_.key_positions.data ? given(a_.key_positions, b, s.keys) : counted(default_keys_, 0, s.keys);
+    keys = a_.key_positions.data ? given(a_.key_positions, b, s.keys)
+                                 : counted(default_keys_, 0, s.keys);
     for (const Encoding* e : a_.encodings) {
       if (!acts(*e)) continue;
-      if (Status q = at_fault(e->accepts(queries), "queryPositions", first(a_.query_positions, b, s.queries)); !q)
+      if (Status q = at_fault(e->accepts(queries), "queryPositions",
+                              first(a_.query_positions, b, s.queries));
+          !q)
         return q;
-      if (Status k = at_fault(e->accepts(keys), "keyPositions", first(a_.key_positions, b, s.keys)); !k) return k;
+      if (Status k = at_fault(e->accepts(keys), "keyPositions", first(a_.key_positions, b, s.keys));
+          !k)
+        return k;
     }
     return {};
   }
@@ -72,7 +77,9 @@ class Placement {
     return s.rotate || s.score || s.value;
   }
   /// The element of [rows, count] at which the set of batch entry b begins.
-  static Index first(const PositionRows& rows, Index b, Index count) { return rows.rows > 1 ? b * count : 0; }
+  static Index first(const PositionRows& rows, Index b, Index count) {
+    return rows.rows > 1 ? b * count : 0;
+  }
   /// Names the tensor at fault, and counts the element over all of it.
   static Status at_fault(const Status& status, std::string_view field, Index first) {
     if (status) return status;

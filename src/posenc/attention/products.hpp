@@ -12,7 +12,8 @@ namespace posenc {
 /// Packs key rows [n, depth] as columns: panels[n / panel_width][depth][panel_width], the last one
 /// padded with zeros. `first` must be a multiple of panel_width.
 template <class Arch>
-void pack_columns(const float* rows, Index stride, Index n, Index depth, float* panels, Index first) {
+void pack_columns(const float* rows, Index stride, Index n, Index depth, float* panels,
+                  Index first) {
   constexpr Index width = panel_width<Arch>;
   for (Index i = 0; i < n; i += width) {
     float* panel = panels + (first + i) * depth;
@@ -24,8 +25,9 @@ void pack_columns(const float* rows, Index stride, Index n, Index depth, float* 
   }
 }
 
-/// Packs value rows [n, depth] by column blocks: panels[depth / panel_width][capacity][panel_width],
-/// the last block padded with zeros. Returns whether every value is finite.
+/// Packs value rows [n, depth] by column blocks: panels[depth /
+/// panel_width][capacity][panel_width], the last block padded with zeros. Returns whether every
+/// value is finite.
 template <class Arch>
 bool pack_rows(const float* rows, Index stride, Index n, Index depth, float* panels, Index capacity,
                Index first) {

@@ -37,8 +37,10 @@ class Rotations {
     Index pairs = 0;
     for (Entry& e : entries()) {
       const Index width = e.rotation.table_width();
-      for (Index c = 0; c < e.encoding->copies(); ++c) e.queries[at(c)] = rows(arena, shape_.queries, width);
-      for (Index c = 0; c < e.encoding->key_copies(); ++c) e.keys[at(c)] = rows(arena, shape_.keys, width);
+      for (Index c = 0; c < e.encoding->copies(); ++c)
+        e.queries[at(c)] = rows(arena, shape_.queries, width);
+      for (Index c = 0; c < e.encoding->key_copies(); ++c)
+        e.keys[at(c)] = rows(arena, shape_.keys, width);
       pairs = std::max(pairs, e.rotation.pairs);
     }
     frequencies_ = arena.take<double>(pairs);
@@ -47,9 +49,15 @@ class Rotations {
   void fill(const Placement& placement, Index head) {
     const double length = placement.length();
     for (Entry& e : entries()) {
-      const auto fill_one = [&](View2<float> out, const Positions& positions, Role role, Index copy) {
-        e.encoding->angles({.out = out, .positions = positions, .role = role, .length = length,
-                            .copy = copy, .head = head, .scratch = frequencies_});
+      const auto fill_one = [&](View2<float> out, const Positions& positions, Role role,
+                                Index copy) {
+        e.encoding->angles({.out = out,
+                            .positions = positions,
+                            .role = role,
+                            .length = length,
+                            .copy = copy,
+                            .head = head,
+                            .scratch = frequencies_});
       };
       for (Index c = 0; c < e.encoding->copies(); ++c)
         fill_one(e.queries[at(c)], placement.queries, Role::query, c);
@@ -61,12 +69,14 @@ class Rotations {
   /// Rotates rows that belong to the tokens from `first` on, in place.
   void rotate_queries(View2<float> rows, Index first, Index copy) const {
     for (const Entry& e : entries())
-      rotate_rows<Arch>(e.rotation, rows, e.queries[at(e.encoding == remap_ ? copy : 0)].slice(first, rows.rows),
+      rotate_rows<Arch>(e.rotation, rows,
+                        e.queries[at(e.encoding == remap_ ? copy : 0)].slice(first, rows.rows),
                         false);
   }
   void rotate_keys(View2<float> rows, Index first, Index key_copy) const {
     for (const Entry& e : entries())
-      rotate_rows<Arch>(e.rotation, rows, e.keys[at(e.encoding == remap_ ? key_copy : 0)].slice(first, rows.rows),
+      rotate_rows<Arch>(e.rotation, rows,
+                        e.keys[at(e.encoding == remap_ ? key_copy : 0)].slice(first, rows.rows),
                         false);
   }
 
@@ -76,7 +86,8 @@ class Rotations {
     if (remap_ == nullptr || queries.count == 0 || keys.count == 0) return 0;
     const auto [first_query, last_query] = extremes(queries);
     const auto [first_key, last_key] = extremes(keys);
-    const std::uint8_t lowest = choose(first_query, last_key), highest = choose(last_query, first_key);
+    const std::uint8_t lowest = choose(first_query, last_key),
+                       highest = choose(last_query, first_key);
     return lowest == highest ? lowest : -1;
   }
   void choose_row(double query, const Positions& keys, std::uint8_t* copy) const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// From a block of query rows and a tile of keys to masked scores: products, score sites, selection.
+/// From a block of query rows and a tile of keys to masked scores: products, score sites,
+/// selection.
 #pragma once
 
 #include "posenc/attention/block.hpp"
@@ -15,7 +16,8 @@ class ScoreStage {
 
   explicit ScoreStage(const AttentionArguments& a)
       : a_(a), visibility(a), placement(a), rotations(a), panels(a), scale_(effective_scale(a)) {
-    const Index wanted = std::max<Index>(1, std::min(a.tiles.queries, a.shape.queries * a.shape.group()));
+    const Index wanted =
+        std::max<Index>(1, std::min(a.tiles.queries, a.shape.queries * a.shape.group()));
     rows = round_up(wanted, tile_rows);
     for (const Encoding* e : a.encodings) {
       if (!e->traits().sites.score) continue;
@@ -33,8 +35,8 @@ class ScoreStage {
   Placement placement;
   Rotations<Arch> rotations;
   Panels<Arch> panels;
-  Index rows = 0;        ///< rows of the largest block, a multiple of tile_rows
-  View2<float> tile{};   ///< [rows, tile_keys]: the scores, then the weights
+  Index rows = 0;       ///< rows of the largest block, a multiple of tile_rows
+  View2<float> tile{};  ///< [rows, tile_keys]: the scores, then the weights
 
   void carve(Arena& arena) {
     placement.carve(arena);
@@ -63,7 +65,8 @@ class ScoreStage {
       for (Index i = 0; i < block.rows(); ++i) {
         const xsimd::batch<float, Arch> scale(row_scale(block.query(i)));
         float* row = all.row(i);
-        for_each_vector<Arch>(all.cols, [&](Index k, auto io) { io.store(io.load(row + k) * scale, row + k); });
+        for_each_vector<Arch>(
+            all.cols, [&](Index k, auto io) { io.store(io.load(row + k) * scale, row + k); });
       }
       std::fill(all.row(block.rows()), all.row(rows), 0.0f);
     }
@@ -75,7 +78,8 @@ class ScoreStage {
   void for_each_tile(const Block& block, F&& f) const {
     const KeyRange keys = range_of(block);
     if (keys.empty()) return;
-    const Index size = panels.tile_keys, first = keys.first / size, end = (keys.last + size - 1) / size;
+    const Index size = panels.tile_keys, first = keys.first / size,
+                end = (keys.last + size - 1) / size;
     for (Index i = 0; i < end - first; ++i) {
       const Index j = (newest_first_ ? end - 1 - i : first + i) * size;
       f(KeyTile{j, std::min(size, keys.last - j)});
@@ -104,7 +108,8 @@ class ScoreStage {
     Index carry_at = 0;
     for (const Encoding* e : a_.encodings) {
       if (!e->traits().sites.score) continue;
-      for (Index i = 0; i < block.heads; ++i) e->score(score_tile(block, block.segment(i), keys, carry_at, *e));
+      for (Index i = 0; i < block.heads; ++i)
+        e->score(score_tile(block, block.segment(i), keys, carry_at, *e));
       carry_at += e->carry_width();
     }
     fresh_ = false;
@@ -136,9 +141,11 @@ class ScoreStage {
     const Index copy = rotations.copy_of(placement.queries.slice(block.first_query, block.count),
                                          placement.keys.slice(keys.first, keys.count));
     if (copy >= 0) return product(block, keys, copy, tile.data);
-    for (Index c = 0; c < rotations.copies(); ++c) product(block, keys, c, c == 0 ? tile.data : other(c));
+    for (Index c = 0; c < rotations.copies(); ++c)
+      product(block, keys, c, c == 0 ? tile.data : other(c));
     for (Index i = 0; i < block.rows(); ++i) {
-      rotations.choose_row(placement.queries[block.query(i)], placement.keys.slice(keys.first, keys.count), chosen_);
+      rotations.choose_row(placement.queries[block.query(i)],
+                           placement.keys.slice(keys.first, keys.count), chosen_);
       float* row = tile.row(i);
       for (Index j = 0; j < keys.count; ++j)
         if (chosen_[j] != 0) row[j] = other(chosen_[j])[i * tile.stride + j];
@@ -151,7 +158,8 @@ class ScoreStage {
     for (Index i = 0; i < block.rows(); i += tile_rows) {
       const Index last = reach(block, i, keys);
       for (Index j = 0; j < last; j += width)
-        RegisterTile<Arch>::product(q.row(i), q.stride, panels.keys(rotations.key_copy(copy), keys.first + j), q.cols)
+        RegisterTile<Arch>::product(q.row(i), q.stride,
+                                    panels.keys(rotations.key_copy(copy), keys.first + j), q.cols)
             .store(out + i * tile.stride + j, tile.stride);
     }
   }
@@ -163,13 +171,15 @@ class ScoreStage {
     scores.cols = keys.count;
     return {.scores = scores,
             .q = queries(0).slice(seg.first_row, seg.count),
-            .k = {a_.k.at(block.batch, seg.head / s.group(), keys.first), keys.count, s.head_dim, a_.k.row},
+            .k = {a_.k.at(block.batch, seg.head / s.group(), keys.first), keys.count, s.head_dim,
+                  a_.k.row},
             .q_pos = placement.queries.slice(seg.first_query, seg.count),
             .k_pos = placement.keys.slice(keys.first, keys.count),
             .head = seg.head,
             .scale = static_cast<float>(scale_),
             .scratch = scratch_,
-            .carry = {carry_ + seg.first_row * carry_width_ + carry_at, seg.count, e.carry_width(), carry_width_},
+            .carry = {carry_ + seg.first_row * carry_width_ + carry_at, seg.count, e.carry_width(),
+                      carry_width_},
             .first = fresh_};
   }
 
@@ -178,26 +188,28 @@ class ScoreStage {
     for (Index i = 0; i < block.rows(); ++i) {
       const auto [first, last] = columns(block.query(i), keys);
       std::fill_n(tile.row(i), first, -std::numeric_limits<float>::infinity());
-      std::fill(tile.row(i) + last, tile.row(i) + keys.count, -std::numeric_limits<float>::infinity());
-      visibility.hide_masked(block.batch, block.head(i), block.query(i), keys.first, tile.row(i), keys.count);
+      std::fill(tile.row(i) + last, tile.row(i) + keys.count,
+                -std::numeric_limits<float>::infinity());
+      visibility.hide_masked(block.batch, block.head(i), block.query(i), keys.first, tile.row(i),
+                             keys.count);
     }
   }
   void mask(const Block& block, const KeyTile& keys) {
     for (Index i = 0; i < block.rows(); ++i) {
       const auto [first, last] = columns(block.query(i), keys);
-      visibility.apply_mask(block.batch, block.head(i), block.query(i), keys.first + first, tile.row(i) + first,
-                            last - first);
+      visibility.apply_mask(block.batch, block.head(i), block.query(i), keys.first + first,
+                            tile.row(i) + first, last - first);
     }
   }
 
   double scale_;
   bool newest_first_ = false, fresh_ = true;
   Index scratch_size_ = 0, carry_width_ = 0;
-  float* queries_ = nullptr;         ///< [copies][rows, D], rotated and scaled
-  float* others_ = nullptr;          ///< [copies - 1][rows, tile_keys]: scores of the other copies
-  std::uint8_t* chosen_ = nullptr;   ///< [tile_keys]
+  float* queries_ = nullptr;        ///< [copies][rows, D], rotated and scaled
+  float* others_ = nullptr;         ///< [copies - 1][rows, tile_keys]: scores of the other copies
+  std::uint8_t* chosen_ = nullptr;  ///< [tile_keys]
   float* scratch_ = nullptr;
-  float* carry_ = nullptr;           ///< [rows, carry_width]
+  float* carry_ = nullptr;  ///< [rows, carry_width]
 };
 
 }  // namespace posenc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which keys a query may see. Rules that select an interval decide which tiles are computed at all;
-/// masks select single keys inside it.
+/// Which keys a query may see. Rules that select an interval decide which tiles are computed at
+/// all; masks select single keys inside it.
 #pragma once
 
 #include <algorithm>

@@ -15,13 +15,17 @@ Error unsupported(const Encoding& encoding, std::string_view expected) {
 
 Status check_width(Index wanted, Index given) {
   if (wanted == given) return {};
-  return Error{.code = Errc::shape_mismatch, .field = "x", .expected = "as wide as the encoding",
-               .received = static_cast<double>(given), .low = static_cast<double>(wanted),
+  return Error{.code = Errc::shape_mismatch,
+               .field = "x",
+               .expected = "as wide as the encoding",
+               .received = static_cast<double>(given),
+               .low = static_cast<double>(wanted),
                .high = static_cast<double>(wanted)};
 }
 
 /// All position sets of a batch, checked before anything is written.
-Status check_positions(const Encoding& e, const double* positions, Index sets, Index axes, Index rows) {
+Status check_positions(const Encoding& e, const double* positions, Index sets, Index axes,
+                       Index rows) {
   for (Index b = 0; b < sets; ++b)
     if (Status s = e.accepts(Positions::of(positions + b * axes * rows, rows, axes)); !s) {
       Error error = s.error();
@@ -62,9 +66,11 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
 
   const Index tables = e.table_heads();
   if (tables > 1 && tables != a.heads)
-    return Error{.code = Errc::shape_mismatch, .field = "x",
+    return Error{.code = Errc::shape_mismatch,
+                 .field = "x",
                  .expected = "of as many heads as the encoding, since each rotates its own way",
-                 .received = static_cast<double>(a.heads), .low = static_cast<double>(tables),
+                 .received = static_cast<double>(a.heads),
+                 .low = static_cast<double>(tables),
                  .high = static_cast<double>(tables)};
 
   // Cosines and sines of 64 positions at a time: 32 KB for 64 pairs, whatever the length.
@@ -94,8 +100,12 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
       const Index n = std::min(block, a.rows - t);
       const View2<float> angles{table, n, r.table_width(), r.table_width()};
       for (Index head = 0; head < tables; ++head) {
-        e.angles({.out = angles, .positions = positions.slice(t, n), .role = a.role, .length = length,
-                  .head = head, .scratch = frequencies});
+        e.angles({.out = angles,
+                  .positions = positions.slice(t, n),
+                  .role = a.role,
+                  .length = length,
+                  .head = head,
+                  .scratch = frequencies});
         for (Index plane = set * a.heads + head; plane < (set + sharing) * a.heads; plane += tables)
           rotate_rows<xsimd::default_arch>(
               r, {a.x + (plane * a.rows + t) * a.width, n, a.width, a.width}, angles, a.inverse);
@@ -110,13 +120,20 @@ Status bias(const Encoding& e, const Positions& queries, const Positions& keys, 
     return unsupported(e, "an encoding whose bias does not depend on q and k");
   if (Status s = e.accepts(queries); !s) return s;
   if (Status s = e.accepts(keys); !s) return s;
-  auto scratch = Buffer<float>::make(static_cast<std::size_t>(e.score_scratch(queries.count, keys.count)));
+  auto scratch =
+      Buffer<float>::make(static_cast<std::size_t>(e.score_scratch(queries.count, keys.count)));
   if (!scratch) return scratch.error();
   const Index heads = std::max<Index>(1, e.heads());
   for (Index h = 0; h < heads; ++h) {
-    const View2<float> scores{out + h * queries.count * keys.count, queries.count, keys.count, keys.count};
+    const View2<float> scores{out + h * queries.count * keys.count, queries.count, keys.count,
+                              keys.count};
     std::fill_n(scores.data, queries.count * keys.count, 0.0f);
-    e.score({.scores = scores, .q = {}, .k = {}, .q_pos = queries, .k_pos = keys, .head = h,
+    e.score({.scores = scores,
+             .q = {},
+             .k = {},
+             .q_pos = queries,
+             .k_pos = keys,
+             .head = h,
              .scratch = scratch->data()});
   }
   return {};

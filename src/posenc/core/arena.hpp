@@ -31,7 +31,8 @@ class Arena {
   /// Allocates what was measured, zeroed.
   Status commit() {
     if (used_ > static_cast<std::uint64_t>(PTRDIFF_MAX))
-      return Error{.code = Errc::too_large, .expected = "small enough for the address space",
+      return Error{.code = Errc::too_large,
+                   .expected = "small enough for the address space",
                    .received = static_cast<double>(used_)};
     auto block = Buffer<unsigned char>::make(static_cast<std::size_t>(used_));
     if (!block) return block.error();

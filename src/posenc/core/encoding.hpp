@@ -45,11 +45,11 @@ struct ScoreTile {
   View2<const float> q;  ///< the query rows, rotated and multiplied by `scale`
   View2<const float> k;  ///< the key rows as given, not rotated
   Positions q_pos, k_pos;
-  Index head = 0;        ///< query head
-  float scale = 1.0f;    ///< what the scores were multiplied by; content terms on k need it
+  Index head = 0;            ///< query head
+  float scale = 1.0f;        ///< what the scores were multiplied by; content terms on k need it
   float* scratch = nullptr;  ///< room for score_scratch(queries, keys) floats
-  View2<float> carry{};      ///< [queries, carry_width()]: kept from tile to tile of a block of queries
-  bool first = true;         ///< the first tile of the block: carry holds nothing yet
+  View2<float> carry{};  ///< [queries, carry_width()]: kept from tile to tile of a block of queries
+  bool first = true;     ///< the first tile of the block: carry holds nothing yet
 };
 
 /// value: unnormalised weights of a block and the rows they are summed into. Rescaling the running
@@ -108,9 +108,9 @@ struct EncodingDefaults {
   /// Floats of scratch for score() on a tile, and floats per query row kept between tiles.
   Index score_scratch(Index /*rows*/, Index /*cols*/) const { return 0; }
   Index carry_width() const { return 0; }
-  /// Distance remaps rotate queries and keys in several copies and choose one per pair of positions.
-  /// The copy chosen never falls as the query moves on, and never rises as the key does: so a tile
-  /// whose extreme pairs agree is of one copy. Copy c of the queries meets key copy
+  /// Distance remaps rotate queries and keys in several copies and choose one per pair of
+  /// positions. The copy chosen never falls as the query moves on, and never rises as the key does:
+  /// so a tile whose extreme pairs agree is of one copy. Copy c of the queries meets key copy
   /// min(c, key_copies - 1).
   Index copies() const { return 1; }
   Index key_copies() const { return 1; }
@@ -124,9 +124,9 @@ struct EncodingDefaults {
 template <class E>
 concept PositionalEncoding = ActsWhereItSays<E> && std::derived_from<E, EncodingDefaults> &&
                              std::movable<E> && requires(typename E::Options o) {
-  { E::make(std::move(o)) } -> std::same_as<Result<E>>;
-  std::span<const Field>(E::fields);
-};
+                               { E::make(std::move(o)) } -> std::same_as<Result<E>>;
+                               std::span<const Field>(E::fields);
+                             };
 
 /// Any encoding, chosen at run time: one indirect call per tile, which costs less than one copy of
 /// the attention kernel per encoding (27 KB against 79 KB at twenty of them). Move-only.
@@ -158,10 +158,14 @@ class Encoding {
   Index heads() const { return hooks_->heads(self_); }
   Index head_dim() const { return hooks_->head_dim(self_); }
   Index value_dim() const { return hooks_->value_dim(self_); }
-  std::optional<double> score_scale(Index head_dim) const { return hooks_->score_scale(self_, head_dim); }
+  std::optional<double> score_scale(Index head_dim) const {
+    return hooks_->score_scale(self_, head_dim);
+  }
   double logit_scale() const { return hooks_->logit_scale(self_); }
   double query_scale(double position) const { return hooks_->query_scale(self_, position); }
-  Index score_scratch(Index rows, Index cols) const { return hooks_->score_scratch(self_, rows, cols); }
+  Index score_scratch(Index rows, Index cols) const {
+    return hooks_->score_scratch(self_, rows, cols);
+  }
   Index carry_width() const { return hooks_->carry_width(self_); }
   Index copies() const { return hooks_->copies(self_); }
   Index key_copies() const { return hooks_->key_copies(self_); }
@@ -174,7 +178,9 @@ class Encoding {
   void embed(const RowBlock& block) const { hooks_->embed(self_, block); }
   Rotation rotation() const { return hooks_->rotation(self_); }
   void angles(const AngleBlock& block) const { hooks_->angles(self_, block); }
-  Plan plan(double length, double* frequencies) const { return hooks_->plan(self_, length, frequencies); }
+  Plan plan(double length, double* frequencies) const {
+    return hooks_->plan(self_, length, frequencies);
+  }
   void score(const ScoreTile& tile) const { hooks_->score(self_, tile); }
   void value(const ValueTile& tile) const { hooks_->value(self_, tile); }
 
@@ -220,15 +226,25 @@ const Encoding::Hooks Encoding::hooks_of{
           static_cast<E*>(self)->~E();
           release(self, sizeof(E));
         },
-    .accepts = [](const void* self, const Positions& p) { return static_cast<const E*>(self)->accepts(p); },
+    .accepts = [](const void* self,
+                  const Positions& p) { return static_cast<const E*>(self)->accepts(p); },
     .embed_width = [](const void* self) { return static_cast<const E*>(self)->embed_width(); },
     .heads = [](const void* self) { return static_cast<const E*>(self)->heads(); },
     .head_dim = [](const void* self) { return static_cast<const E*>(self)->head_dim(); },
     .value_dim = [](const void* self) { return static_cast<const E*>(self)->value_dim(); },
-    .score_scale = [](const void* self, Index head_dim) { return static_cast<const E*>(self)->score_scale(head_dim); },
+    .score_scale =
+        [](const void* self, Index head_dim) {
+          return static_cast<const E*>(self)->score_scale(head_dim);
+        },
     .logit_scale = [](const void* self) { return static_cast<const E*>(self)->logit_scale(); },
-    .query_scale = [](const void* self, double position) { return static_cast<const E*>(self)->query_scale(position); },
-    .score_scratch = [](const void* self, Index rows, Index cols) { return static_cast<const E*>(self)->score_scratch(rows, cols); },
+    .query_scale =
+        [](const void* self, double position) {
+          return static_cast<const E*>(self)->query_scale(position);
+        },
+    .score_scratch =
+        [](const void* self, Index rows, Index cols) {
+          return static_cast<const E*>(self)->score_scratch(rows, cols);
+        },
     .carry_width = [](const void* self) { return static_cast<const E*>(self)->carry_width(); },
     .copies = [](const void* self) { return static_cast<const E*>(self)->copies(); },
     .key_copies = [](const void* self) { return static_cast<const E*>(self)->key_copies(); },

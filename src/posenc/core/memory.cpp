@@ -30,7 +30,8 @@ void* allocate(std::size_t bytes) noexcept {
   if (should_fail() || bytes > static_cast<std::size_t>(PTRDIFF_MAX) - memory_alignment)
     return nullptr;
   // aligned_alloc wants a multiple of the alignment, and an empty block still needs an address.
-  const std::size_t blocks = std::max<std::size_t>(1, (bytes + memory_alignment - 1) / memory_alignment);
+  const std::size_t blocks =
+      std::max<std::size_t>(1, (bytes + memory_alignment - 1) / memory_alignment);
   void* block = std::aligned_alloc(memory_alignment, blocks * memory_alignment);
   if (block == nullptr) return nullptr;
   live_bytes += bytes;

@@ -8,13 +8,15 @@ namespace posenc {
 namespace {
 
 const OptionRule* find(std::span<const OptionRule> rules, std::string_view name) {
-  const auto at = std::find_if(rules.begin(), rules.end(),
-                               [&](const OptionRule& f) { return f.name == name; });
+  const auto at =
+      std::find_if(rules.begin(), rules.end(), [&](const OptionRule& f) { return f.name == name; });
   return at == rules.end() ? nullptr : &*at;
 }
 
-Error fault(Errc code, const OptionRule& f, std::string_view expected, double received, double index = -1) {
-  return {.code = code, .field = f.name, .expected = expected, .received = received, .index = index};
+Error fault(Errc code, const OptionRule& f, std::string_view expected, double received,
+            double index = -1) {
+  return {
+      .code = code, .field = f.name, .expected = expected, .received = received, .index = index};
 }
 
 Status check_number(const OptionRule& f, double value, double index = -1) {
@@ -22,8 +24,13 @@ Status check_number(const OptionRule& f, double value, double index = -1) {
   if (f.kind == OptionKind::integer && value != std::trunc(value))
     return fault(Errc::not_integer, f, "an integer", value, index);
   if (value < f.min || value > f.max || (f.above_min && value == f.min))
-    return Error{.code = Errc::out_of_range, .field = f.name, .expected = "in its range",
-                 .received = value, .index = index, .low = f.min, .high = f.max};
+    return Error{.code = Errc::out_of_range,
+                 .field = f.name,
+                 .expected = "in its range",
+                 .received = value,
+                 .index = index,
+                 .low = f.min,
+                 .high = f.max};
   if (f.multiple > 1 && std::fmod(value, f.multiple) != 0)
     return fault(f.multiple == 2 ? Errc::not_even : Errc::out_of_range, f,
                  f.multiple == 2 ? "an even integer" : "a multiple of its documented step", value);
@@ -33,12 +40,17 @@ Status check_number(const OptionRule& f, double value, double index = -1) {
 constexpr OptionValue::Kind wanted_kind(OptionKind kind) {
   switch (kind) {
     case OptionKind::integer:
-    case OptionKind::number: return OptionValue::Kind::number;
-    case OptionKind::boolean: return OptionValue::Kind::boolean;
+    case OptionKind::number:
+      return OptionValue::Kind::number;
+    case OptionKind::boolean:
+      return OptionValue::Kind::boolean;
     case OptionKind::choice:
-    case OptionKind::names: return OptionValue::Kind::text;
-    case OptionKind::list: return OptionValue::Kind::list;
-    case OptionKind::table: break;
+    case OptionKind::names:
+      return OptionValue::Kind::text;
+    case OptionKind::list:
+      return OptionValue::Kind::list;
+    case OptionKind::table:
+      break;
   }
   return OptionValue::Kind::table;
 }
@@ -46,12 +58,18 @@ constexpr OptionValue::Kind wanted_kind(OptionKind kind) {
 constexpr std::string_view kind_phrase(OptionKind kind) {
   switch (kind) {
     case OptionKind::integer:
-    case OptionKind::number: return "a number";
-    case OptionKind::boolean: return "true or false";
-    case OptionKind::choice: return "one of its documented names";
-    case OptionKind::names: return "some of its documented names";
-    case OptionKind::list: return "a list of numbers";
-    case OptionKind::table: break;
+    case OptionKind::number:
+      return "a number";
+    case OptionKind::boolean:
+      return "true or false";
+    case OptionKind::choice:
+      return "one of its documented names";
+    case OptionKind::names:
+      return "some of its documented names";
+    case OptionKind::list:
+      return "a list of numbers";
+    case OptionKind::table:
+      break;
   }
   return "a tensor";
 }
@@ -71,8 +89,9 @@ Status check_shape(std::span<const OptionRule> rules, const void* options, const
     return fault(Errc::shape_mismatch, f, "a tensor of its documented rank", rank);
   for (int axis = 0; axis < rank; ++axis) {
     const auto a = static_cast<std::size_t>(axis);
-    const Index given =
-        value.kind == OptionValue::Kind::list ? static_cast<Index>(value.list.size()) : value.shape[a];
+    const Index given = value.kind == OptionValue::Kind::list
+                            ? static_cast<Index>(value.list.size())
+                            : value.shape[a];
     const Index wanted = extent(rules, options, f.shape[a]);
     if (wanted >= 0 ? given != wanted : given < 1)
       return fault(Errc::shape_mismatch, f, "a tensor of its documented shape",
@@ -102,9 +121,11 @@ Index find_choices(const OptionRule& f, std::string_view names) {
 
 Status assign_scalar(const OptionRule& f, void* options, OptionValue value) {
   if (f.kind == OptionKind::choice || f.kind == OptionKind::names) {
-    const Index found = f.kind == OptionKind::choice ? find_choice(f, value.text) : find_choices(f, value.text);
+    const Index found =
+        f.kind == OptionKind::choice ? find_choice(f, value.text) : find_choices(f, value.text);
     if (found < 0)
-      return fault(Errc::out_of_range, f, kind_phrase(f.kind), std::numeric_limits<double>::quiet_NaN());
+      return fault(Errc::out_of_range, f, kind_phrase(f.kind),
+                   std::numeric_limits<double>::quiet_NaN());
     value.number = static_cast<double>(found);
   } else if (f.kind != OptionKind::boolean) {
     if (Status s = check_number(f, value.number); !s) return s;
@@ -146,16 +167,17 @@ Status decode_options(std::span<const OptionRule> rules, void* options, const Op
   for (const auto& [name, value] : bag.entries()) {
     const OptionRule* f = find(rules, name);
     if (f == nullptr)
-      return Error{.code = Errc::unknown_option, .field = name, .expected = "an option of this encoding"};
+      return Error{
+          .code = Errc::unknown_option, .field = name, .expected = "an option of this encoding"};
     if (value.kind != wanted_kind(f->kind))
-      return fault(Errc::wrong_type, *f, kind_phrase(f->kind), std::numeric_limits<double>::quiet_NaN());
+      return fault(Errc::wrong_type, *f, kind_phrase(f->kind),
+                   std::numeric_limits<double>::quiet_NaN());
     if (!is_array(f->kind))
       if (Status s = assign_scalar(*f, options, value); !s) return s;
   }
   for (const OptionRule& f : rules) {
-    const bool given = std::any_of(bag.entries().begin(), bag.entries().end(), [&](const auto& e) {
-      return e.name == f.name;
-    });
+    const bool given = std::any_of(bag.entries().begin(), bag.entries().end(),
+                                   [&](const auto& e) { return e.name == f.name; });
     if (f.is_required && !given)
       return fault(Errc::missing_option, f, "given", std::numeric_limits<double>::quiet_NaN());
   }

@@ -50,7 +50,7 @@ struct OptionRule {
   double max = std::numeric_limits<double>::infinity();
   bool above_min = false;  ///< min itself is not allowed
   bool is_required = false;
-  int multiple = 1;  ///< integers only
+  int multiple = 1;                 ///< integers only
   std::string_view default_from{};  ///< the option whose value stands in when this one is absent
   std::span<const std::string_view> choices{};
   std::array<Dim, 3> shape{};  ///< of a table; of a list only the first
@@ -64,8 +64,8 @@ struct OptionRule {
 /// One option of an encoding: its rule, and what only the manifest says of it. Built by `FieldOf`.
 struct Field : OptionRule {
   std::string_view doc{};
-  bool is_logarithmic = false;      ///< a slider should move by factors
-  double example_value = 0;         ///< a usable value where there is no default; of a list, its elements
+  bool is_logarithmic = false;  ///< a slider should move by factors
+  double example_value = 0;  ///< a usable value where there is no default; of a list, its elements
   std::span<const double> example_list{};  ///< of a list, where its elements differ
   double deviation = 0.02;  ///< of a table: the scale of a usual random initialisation
   bool is_usual = false;    ///< optional because another can stand in, but examples should have it
@@ -137,7 +137,8 @@ Status assign(void* options, const OptionValue& value) {
   using T = typename MemberOf<decltype(Member)>::Type;
   T& slot = static_cast<Options*>(options)->*Member;
   if constexpr (std::is_same_v<T, Table>) {
-    auto copy = Table::copy(value.table, {value.shape.data(), static_cast<std::size_t>(value.rank)});
+    auto copy =
+        Table::copy(value.table, {value.shape.data(), static_cast<std::size_t>(value.rank)});
     if (!copy) return copy.error();
     slot = std::move(*copy);
   } else if constexpr (std::is_same_v<T, Buffer<double>>) {
@@ -181,13 +182,15 @@ template <class Options>
 struct FieldOf {
   /// An integer from `min` to `max`; the member is an int or an optional one.
   template <auto Member>
-  static constexpr Field integer(std::string_view name, std::string_view doc, double min, double max) {
+  static constexpr Field integer(std::string_view name, std::string_view doc, double min,
+                                 double max) {
     return ranged(make<Member>(OptionKind::integer, name, doc), min, max);
   }
 
   /// A finite number from `min` to `max`; the member is a double or an optional one.
   template <auto Member>
-  static constexpr Field number(std::string_view name, std::string_view doc, double min, double max) {
+  static constexpr Field number(std::string_view name, std::string_view doc, double min,
+                                double max) {
     return ranged(make<Member>(OptionKind::number, name, doc), min, max);
   }
 
@@ -279,7 +282,8 @@ class OptionBag {
     return add(name, {.kind = OptionValue::Kind::list, .list = value});
   }
   bool table(std::string_view name, const float* data, std::array<Index, 3> shape, int rank) {
-    return add(name, {.kind = OptionValue::Kind::table, .table = data, .shape = shape, .rank = rank});
+    return add(name,
+               {.kind = OptionValue::Kind::table, .table = data, .shape = shape, .rank = rank});
   }
   std::span<const Entry> entries() const { return {entries_.data(), size_}; }
 

@@ -19,11 +19,17 @@ inline Status check_real_positions(const Positions& positions) {
       const double p = positions.axis(a)[i];
       const double index = static_cast<double>(i);
       if (!std::isfinite(p))
-        return Error{.code = Errc::not_finite, .field = "positions",
-                     .expected = "finite numbers", .received = p, .index = index};
+        return Error{.code = Errc::not_finite,
+                     .field = "positions",
+                     .expected = "finite numbers",
+                     .received = p,
+                     .index = index};
       if (std::abs(p) > largest_position)
-        return Error{.code = Errc::out_of_range, .field = "positions",
-                     .expected = "from -2^53 to 2^53", .received = p, .index = index};
+        return Error{.code = Errc::out_of_range,
+                     .field = "positions",
+                     .expected = "from -2^53 to 2^53",
+                     .received = p,
+                     .index = index};
     }
   return {};
 }
@@ -35,8 +41,11 @@ inline Status check_integer_positions(const Positions& positions) {
     for (Index i = 0; i < positions.count; ++i) {
       const double p = positions.axis(a)[i];
       if (p != std::trunc(p))
-        return Error{.code = Errc::not_integer, .field = "positions", .expected = "integers",
-                     .received = p, .index = static_cast<double>(i)};
+        return Error{.code = Errc::not_integer,
+                     .field = "positions",
+                     .expected = "integers",
+                     .received = p,
+                     .index = static_cast<double>(i)};
     }
   return {};
 }

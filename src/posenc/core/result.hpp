@@ -137,11 +137,13 @@ inline constexpr std::array errc_table{
     ErrcInfo{Errc::internal, "INTERNAL", "internal"},
 };
 
-static_assert([] {
-  for (std::size_t i = 0; i < errc_table.size(); ++i)
-    if (static_cast<std::size_t>(errc_table[i].code) != i) return false;
-  return true;
-}(), "errc_table must list every code in the order of the enum");
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < errc_table.size(); ++i)
+        if (static_cast<std::size_t>(errc_table[i].code) != i) return false;
+      return true;
+    }(),
+    "errc_table must list every code in the order of the enum");
 
 constexpr const ErrcInfo& info(Errc code) { return errc_table[static_cast<std::size_t>(code)]; }
 
@@ -174,8 +176,8 @@ class [[nodiscard]] Status {
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}           // NOLINT(google-explicit-constructor)
-  Result(const Error& error) : error_(error) {}           // NOLINT(google-explicit-constructor)
+  Result(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(const Error& error) : error_(error) {}  // NOLINT(google-explicit-constructor)
   explicit operator bool() const { return value_.has_value(); }
   T& operator*() { return *value_; }
   const T& operator*() const { return *value_; }

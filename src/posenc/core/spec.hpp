@@ -34,7 +34,7 @@ inline constexpr std::array<std::string_view, 3> length_policy_names{"static", "
                                                                      "switchAt"};
 
 struct Spec {
-  std::string_view id;       ///< kebab-case; the public name; never changes
+  std::string_view id;  ///< kebab-case; the public name; never changes
   std::string_view title;
   std::string_view summary;  ///< one sentence
   std::string_view formula;  ///< plain text in the paper's symbols
@@ -43,7 +43,7 @@ struct Spec {
   std::string_view used_by{};  ///< well-known models, separated by ", "
   Sites sites{};               ///< checked against the member functions the encoding defines
   PositionKind positions = PositionKind::real;
-  int axes = 1;               ///< coordinates of a position: 1, or 2 for images, 3 for video
+  int axes = 1;  ///< coordinates of a position: 1, or 2 for images, 3 for video
   /// Of several axes: all of them are the index of a text token, so positions may be left out.
   bool text_axes = false;
   bool relative = false;      ///< scores depend on differences of positions only
@@ -65,8 +65,15 @@ struct Traits {
   LengthPolicy length_policy;
 
   constexpr explicit Traits(const Spec& s)
-      : id(s.id), sites(s.sites), positions(s.positions), axes(s.axes), text_axes(s.text_axes),
-        relative(s.relative), content_free(s.content_free), cumulative(s.cumulative), length_policy(s.length_policy) {}
+      : id(s.id),
+        sites(s.sites),
+        positions(s.positions),
+        axes(s.axes),
+        text_axes(s.text_axes),
+        relative(s.relative),
+        content_free(s.content_free),
+        cumulative(s.cumulative),
+        length_policy(s.length_policy) {}
 };
 
 /// One extent of a table: `times * option / over + plus`, a number (`plus`, with neither name), or

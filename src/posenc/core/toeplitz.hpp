@@ -36,7 +36,8 @@ void add_toeplitz(const ToeplitzRow& bias, double first, float* row, Index n) {
   };
   if (near > 0) add_constant(0, near, bias.values[0]);
   if (far > near) {
-    const float* values = bias.values + static_cast<Index>(first + static_cast<double>(near)) + bias.reach;
+    const float* values =
+        bias.values + static_cast<Index>(first + static_cast<double>(near)) + bias.reach;
     for_each_vector<Arch>(far - near, [&](Index j, auto io) {
       io.store(io.load(row + near + j) + io.load(values + j), row + near + j);
     });

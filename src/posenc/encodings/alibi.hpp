@@ -51,34 +51,42 @@ class Alibi : public EncodingDefaults {
   using F = FieldOf<Options>;
   static constexpr std::array fields{
       F::integer<&Options::heads>("heads", "Query heads.", 1, 65536).required(8),
-      F::number<&Options::bias_max>("biasMax", "Exponent of the gentlest slope: the last is 2^-biasMax.", 0, 64)
+      F::number<&Options::bias_max>(
+          "biasMax", "Exponent of the gentlest slope: the last is 2^-biasMax.", 0, 64)
           .exclusive_min(),
       F::choice<&Options::form>("form", "-a(m-j), -a|m-j| or +a*j.", form_names),
-      F::list<&Options::slopes>("slopes", "Slopes to use instead of the series, one per head.", -1e6, 1e6,
-                             Dim::of("heads")),
-      F::integer<&Options::total_heads>("totalHeads", "Query heads of the whole model, of which these are a part.",
-                                     1, 65536)
+      F::list<&Options::slopes>("slopes", "Slopes to use instead of the series, one per head.",
+                                -1e6, 1e6, Dim::of("heads")),
+      F::integer<&Options::total_heads>(
+          "totalHeads", "Query heads of the whole model, of which these are a part.", 1, 65536)
           .falls_back_to("heads"),
-      F::integer<&Options::head_offset>("headOffset", "Index of the first of these heads in the whole model.", 0,
-                                     65535),
-      F::number<&Options::slope_scale>("slopeScale", "Multiplies every slope; Falcon-RW: 1/sqrt(headDim).", 0, 1e6)
+      F::integer<&Options::head_offset>(
+          "headOffset", "Index of the first of these heads in the whole model.", 0, 65535),
+      F::number<&Options::slope_scale>(
+          "slopeScale", "Multiplies every slope; Falcon-RW: 1/sqrt(headDim).", 0, 1e6)
           .exclusive_min(),
-      F::choice<&Options::rounding>("rounding", "bf16 rounds slope, position and product, as Falcon-RW does.",
-                                 rounding_names)};
+      F::choice<&Options::rounding>("rounding",
+                                    "bf16 rounds slope, position and product, as Falcon-RW does.",
+                                    rounding_names)};
 
   static Result<Alibi> make(Options o) {
     const int total = o.total_heads.value_or(o.heads);
     if (total < o.heads)
-      return Error{.code = Errc::out_of_range, .field = "totalHeads", .expected = "at least heads",
+      return Error{.code = Errc::out_of_range,
+                   .field = "totalHeads",
+                   .expected = "at least heads",
                    .received = static_cast<double>(total)};
     if (o.head_offset > total - o.heads)
-      return Error{.code = Errc::out_of_range, .field = "headOffset",
-                   .expected = "at most totalHeads - heads", .received = static_cast<double>(o.head_offset)};
+      return Error{.code = Errc::out_of_range,
+                   .field = "headOffset",
+                   .expected = "at most totalHeads - heads",
+                   .received = static_cast<double>(o.head_offset)};
     auto slopes = Buffer<float>::make(static_cast<std::size_t>(o.heads));
     if (!slopes) return slopes.error();
     for (int h = 0; h < o.heads; ++h) {
       const auto i = static_cast<std::size_t>(h);
-      const double slope = o.slopes.empty() ? series(o.head_offset + h, total, o.bias_max) : o.slopes[i];
+      const double slope =
+          o.slopes.empty() ? series(o.head_offset + h, total, o.bias_max) : o.slopes[i];
       const bool rounds = o.rounding == Rounding::bf16;
       (*slopes)[i] = rounds ? round_to_bf16(static_cast<float>(slope))
                             : static_cast<float>(slope * o.slope_scale);
@@ -104,7 +112,9 @@ class Alibi : public EncodingDefaults {
 
  private:
   Alibi(const Options& o, Buffer<float> slopes)
-      : slopes_(std::move(slopes)), form_(o.form), rounding_(o.rounding),
+      : slopes_(std::move(slopes)),
+        form_(o.form),
+        rounding_(o.rounding),
         scale_(static_cast<float>(o.slope_scale)) {}
 
   static double series(int head, int heads, double bias_max) {

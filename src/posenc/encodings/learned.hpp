@@ -38,17 +38,17 @@ class Learned : public EncodingDefaults {
   using F = FieldOf<Options>;
   static constexpr std::array fields{
       F::table<&Options::table>("table", "The trained rows [rows, E].", Dim::any("rows", 512),
-                             Dim::any("E", 64))
+                                Dim::any("E", 64))
           .required(),
-      F::integer<&Options::offset>("offset",
-                                "Rows reserved before position 0: OPT 2, RoBERTa padding index + 1.",
-                                0, 1e6),
-      F::choice<&Options::past_end>("pastEnd", "A position past the table: an error, or its last row.",
-                                 past_end_names)};
+      F::integer<&Options::offset>(
+          "offset", "Rows reserved before position 0: OPT 2, RoBERTa padding index + 1.", 0, 1e6),
+      F::choice<&Options::past_end>(
+          "pastEnd", "A position past the table: an error, or its last row.", past_end_names)};
 
   static Result<Learned> make(Options o) {
     if (o.offset >= o.table.shape[0])
-      return Error{.code = Errc::out_of_range, .field = "offset",
+      return Error{.code = Errc::out_of_range,
+                   .field = "offset",
                    .expected = "less than the rows of the table",
                    .received = static_cast<double>(o.offset)};
     return Learned(std::move(o));
@@ -64,9 +64,13 @@ class Learned : public EncodingDefaults {
     for (Index i = 0; i < positions.count; ++i) {
       const double p = positions[i];
       if (p < -o_.offset || (p > last && o_.past_end == PastEnd::error))
-        return Error{.code = Errc::position_out_of_table, .field = "positions",
-                     .expected = "inside the table", .received = p,
-                     .index = static_cast<double>(i), .low = 0, .high = last};
+        return Error{.code = Errc::position_out_of_table,
+                     .field = "positions",
+                     .expected = "inside the table",
+                     .received = p,
+                     .index = static_cast<double>(i),
+                     .low = 0,
+                     .high = last};
     }
     return {};
   }

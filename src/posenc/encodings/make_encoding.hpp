@@ -9,8 +9,8 @@ namespace posenc {
 /// For tests and benches that name the instruction set; everyone else calls make_encoding.
 template <class Arch>
 Result<Encoding> make_encoding_for(std::string_view id, const OptionBag& bag) {
-  Result<Encoding> made = Error{.code = Errc::unknown_encoding, .field = id,
-                                .expected = "the id of an encoding"};
+  Result<Encoding> made =
+      Error{.code = Errc::unknown_encoding, .field = id, .expected = "the id of an encoding"};
   any_encoding(Encodings{}, [&]<class E>() {
     if (E::spec.id != id) return false;
     typename E::Options options;
@@ -26,8 +26,8 @@ Result<Encoding> make_encoding_for(std::string_view id, const OptionBag& bag) {
   return made;
 }
 
-/// Errors: UNKNOWN_ENCODING; whatever the decoder finds in the options; whatever the encoding itself
-/// requires of them together; OUT_OF_MEMORY.
+/// Errors: UNKNOWN_ENCODING; whatever the decoder finds in the options; whatever the encoding
+/// itself requires of them together; OUT_OF_MEMORY.
 Result<Encoding> make_encoding(std::string_view id, const OptionBag& bag);
 
 }  // namespace posenc

@@ -77,7 +77,8 @@ inline std::string extent(const Dim& d) {
 }
 
 inline std::string_view type_name(OptionKind kind) {
-  constexpr std::array<std::string_view, 7> names{"integer", "number", "boolean", "choice", "names", "list", "table"};
+  constexpr std::array<std::string_view, 7> names{"integer", "number", "boolean", "choice",
+                                                  "names",   "list",   "table"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -86,7 +87,8 @@ inline std::string value(const Field& f, double v) {
   if (f.kind == OptionKind::names) {
     std::string list;
     for (std::size_t i = 0; i < f.choices.size(); ++i)
-      if ((static_cast<unsigned>(v) >> i & 1u) != 0) list += (list.empty() ? "" : ", ") + std::string(f.choices[i]);
+      if ((static_cast<unsigned>(v) >> i & 1u) != 0)
+        list += (list.empty() ? "" : ", ") + std::string(f.choices[i]);
     return words(list);
   }
   if (f.kind == OptionKind::boolean) return v != 0 ? "true" : "false";
@@ -96,7 +98,10 @@ inline std::string value(const Field& f, double v) {
 
 inline std::string field(const Field& f, const void* defaults) {
   Object o;
-  o.text("name", f.name).text("doc", f.doc).text("type", type_name(f.kind)).flag("required", f.is_required);
+  o.text("name", f.name)
+      .text("doc", f.doc)
+      .text("type", type_name(f.kind))
+      .flag("required", f.is_required);
   const double initial = f.read(defaults);
   if (!f.is_required && !std::isnan(initial)) o.raw("default", value(f, initial));
   if (!f.default_from.empty()) o.text("defaultFrom", f.default_from);

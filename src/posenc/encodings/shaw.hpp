@@ -13,7 +13,8 @@ namespace posenc {
 /// Relative position representations on keys and values. Shaw, Uszkoreit & Vaswani, 2018.
 ///
 ///   c(m, j) = clip(j - m, -k, k) + k
-///   s(m, j) = q_m · (k_j + keyTable[c]) / sqrt(D)        out_m = sum_j p(m, j) (v_j + valueTable[c])
+///   s(m, j) = q_m · (k_j + keyTable[c]) / sqrt(D)        out_m = sum_j p(m, j) (v_j +
+///   valueTable[c])
 ///
 /// Tables are shared by all heads. `queryTable` adds k_j · queryTable[c] / sqrt(D), the second term
 /// of BERT's relative_key_query. Hugging Face indexes by m - j: give its rows in reverse order.
@@ -38,14 +39,17 @@ class Shaw : public EncodingDefaults {
   using F = FieldOf<Options>;
   static constexpr std::array fields{
       F::integer<&Options::head_dim>("headDim", "Width of one head.", 1, 4096).required(64),
-      F::integer<&Options::max_distance>("maxDistance", "Distances beyond this share the last row.", 1, 65536)
+      F::integer<&Options::max_distance>("maxDistance", "Distances beyond this share the last row.",
+                                         1, 65536)
           .required(16),
       F::table<&Options::key_table>("keyTable", "Added to keys [2 maxDistance + 1, headDim].",
                                     Dim::of("maxDistance", 2, 1), Dim::of("headDim"))
           .required(),
-      F::table<&Options::value_table>("valueTable", "Added to values [2 maxDistance + 1, width of values].",
+      F::table<&Options::value_table>("valueTable",
+                                      "Added to values [2 maxDistance + 1, width of values].",
                                       Dim::of("maxDistance", 2, 1), Dim::any("valueDim", 64)),
-      F::table<&Options::query_table>("queryTable", "Multiplied with keys [2 maxDistance + 1, headDim].",
+      F::table<&Options::query_table>("queryTable",
+                                      "Multiplied with keys [2 maxDistance + 1, headDim].",
                                       Dim::of("maxDistance", 2, 1), Dim::of("headDim"))};
 
   static Result<Shaw> make(Options o) { return Shaw(std::move(o)); }

@@ -50,15 +50,19 @@ class Sinusoidal : public EncodingDefaults {
   using F = FieldOf<Options>;
   static constexpr std::array fields{
       F::integer<&Options::dim>("dim", "Width of the embedding.", 1, 65536).required(64),
-      F::number<&Options::base>("base", "Ratio between the longest and the shortest wavelength.", 1, 1e15)
+      F::number<&Options::base>("base", "Ratio between the longest and the shortest wavelength.", 1,
+                                1e15)
           .exclusive_min()
           .logarithmic(),
-      F::choice<&Options::frequencies>("frequencies", "Exponent 2i/dim, or i/(half - 1).", rule_names),
-      F::choice<&Options::layout>("layout", "Sine and cosine in turns, or all sines first.", order_names),
-      F::number<&Options::start>("start", "Added to every position; fairseq: padding index + 1.", -1e9, 1e9),
+      F::choice<&Options::frequencies>("frequencies", "Exponent 2i/dim, or i/(half - 1).",
+                                       rule_names),
+      F::choice<&Options::layout>("layout", "Sine and cosine in turns, or all sines first.",
+                                  order_names),
+      F::number<&Options::start>("start", "Added to every position; fairseq: padding index + 1.",
+                                 -1e9, 1e9),
       F::number<&Options::scale>("scale", "Multiplies every channel.", -1e6, 1e6),
-      F::choice<&Options::odd>("odd", "The last channel of an odd width; auto: zero for t2t, else a sine.",
-                            odd_names)};
+      F::choice<&Options::odd>(
+          "odd", "The last channel of an odd width; auto: zero for t2t, else a sine.", odd_names)};
 
   static Result<Sinusoidal> make(Options o) {
     const auto half = static_cast<std::size_t>(o.dim / 2);
@@ -79,8 +83,9 @@ class Sinusoidal : public EncodingDefaults {
   template <class Arch>
   void embed(Arch, const RowBlock& b) const {
     const Index half = o_.dim / 2;
-    const bool extra_sine = o_.dim % 2 == 1 && (o_.odd == Odd::automatic ? o_.frequencies == Rule::paper
-                                                                        : o_.odd == Odd::sine);
+    const bool extra_sine =
+        o_.dim % 2 == 1 &&
+        (o_.odd == Odd::automatic ? o_.frequencies == Rule::paper : o_.odd == Odd::sine);
     const bool in_turns = o_.layout == Order::interleaved;
     const Index sines = half + (extra_sine ? 1 : 0), step = in_turns ? 2 : 1;
     for (Index t = 0; t < b.rows.rows; ++t) {
@@ -96,7 +101,8 @@ class Sinusoidal : public EncodingDefaults {
   }
 
  private:
-  Sinusoidal(const Options& o, Buffer<double> frequencies) : o_(o), frequencies_(std::move(frequencies)) {}
+  Sinusoidal(const Options& o, Buffer<double> frequencies)
+      : o_(o), frequencies_(std::move(frequencies)) {}
   Options o_;
   Buffer<double> frequencies_;
 };

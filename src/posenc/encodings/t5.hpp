@@ -15,8 +15,8 @@ namespace posenc {
 ///   s(m, j) = q_m · k_j + table[bucket(j - m), h]       no 1/sqrt(D): T5 folds it into its weights
 ///
 /// `bidirectional` (encoders) gives half of the buckets to keys in the future; otherwise (decoders)
-/// every future key falls into bucket 0, where the causal mask hides it. T5's cross-attention has no
-/// bias at all: use no encoding there.
+/// every future key falls into bucket 0, where the causal mask hides it. T5's cross-attention has
+/// no bias at all: use no encoding there.
 class T5 : public EncodingDefaults {
  public:
   struct Options {
@@ -29,7 +29,8 @@ class T5 : public EncodingDefaults {
   static constexpr Spec spec{
       .id = "t5",
       .title = "T5 relative bias",
-      .summary = "A learned number per head for each logarithmic distance bucket, added to the score.",
+      .summary =
+          "A learned number per head for each logarithmic distance bucket, added to the score.",
       .formula = "s(m, j) = qₘ·kⱼ + table[bucket(j − m), h]",
       .paper = "Raffel et al., 2020",
       .url = "https://arxiv.org/abs/1910.10683",
@@ -41,10 +42,11 @@ class T5 : public EncodingDefaults {
   using F = FieldOf<Options>;
   static constexpr std::array fields{
       F::integer<&Options::heads>("heads", "Query heads.", 1, 65536).required(8),
-      F::boolean<&Options::bidirectional>("bidirectional", "Encoder buckets, half of them for the future."),
+      F::boolean<&Options::bidirectional>("bidirectional",
+                                          "Encoder buckets, half of them for the future."),
       F::integer<&Options::buckets>("buckets", "Distance buckets in all.", 2, 4096).multiple_of(2),
-      F::integer<&Options::max_distance>("maxDistance", "The last bucket begins shortly before this distance.",
-                                         2, 65536)
+      F::integer<&Options::max_distance>(
+          "maxDistance", "The last bucket begins shortly before this distance.", 2, 65536)
           .logarithmic(),
       F::table<&Options::table>("table", "The learned biases [buckets, heads].", Dim::of("buckets"),
                                 Dim::of("heads"))
@@ -54,14 +56,20 @@ class T5 : public EncodingDefaults {
   static Result<T5> make(Options o) {
     const Index side = o.bidirectional ? o.buckets / 2 : o.buckets;
     if (side < 2)
-      return Error{.code = Errc::out_of_range, .field = "buckets", .expected = "at least 4 when bidirectional",
-                   .received = static_cast<double>(o.buckets), .low = 4, .high = 4096};
+      return Error{.code = Errc::out_of_range,
+                   .field = "buckets",
+                   .expected = "at least 4 when bidirectional",
+                   .received = static_cast<double>(o.buckets),
+                   .low = 4,
+                   .high = 4096};
     const Index exact = side / 2;
     if (o.max_distance <= exact)
-      return Error{.code = Errc::out_of_range, .field = "maxDistance",
+      return Error{.code = Errc::out_of_range,
+                   .field = "maxDistance",
                    .expected = "greater than the number of exact buckets",
                    .received = static_cast<double>(o.max_distance),
-                   .low = static_cast<double>(exact + 1), .high = 65536};
+                   .low = static_cast<double>(exact + 1),
+                   .high = 65536};
     auto starts = t5_bucket_starts(side, o.max_distance);
     if (!starts) return starts.error();
     T5 made(o, side);
@@ -88,7 +96,8 @@ class T5 : public EncodingDefaults {
   }
 
  private:
-  T5(const Options& o, Index side) : heads_(o.heads), side_(side), bidirectional_(o.bidirectional) {}
+  T5(const Options& o, Index side)
+      : heads_(o.heads), side_(side), bidirectional_(o.bidirectional) {}
 
   /// One row of biases per head, over the distances that still differ.
   Status expand(const Options& o, const Buffer<Index>& starts) {

@@ -7,8 +7,9 @@
 
 namespace posenc {
 
-/// Copy 0 is the one for near pairs, plain RoPE but for dual chunk attention, and what rotate() gives
-/// outside attention, where no pair is known; what the others stand for is the encoding's own matter.
+/// Copy 0 is the one for near pairs, plain RoPE but for dual chunk attention, and what rotate()
+/// gives outside attention, where no pair is known; what the others stand for is the encoding's own
+/// matter.
 struct RemapDefaults : ScheduleDefaults {
   static constexpr Index copies = 2, key_copies = 2;
 
@@ -23,7 +24,8 @@ struct RemapDefaults : ScheduleDefaults {
 };
 
 /// Copy 0 within the window, copy 1 from it on: a key in the future is near.
-inline void choose_by_window(double window, double query, const Positions& keys, std::uint8_t* copy) {
+inline void choose_by_window(double window, double query, const Positions& keys,
+                             std::uint8_t* copy) {
   for (Index j = 0; j < keys.count; ++j) copy[j] = query - keys[j] < window ? 0 : 1;
 }
 
@@ -33,7 +35,9 @@ inline double logn_scale(double position, double trained_length) {
 }
 inline Status check_logn(bool logn, const std::optional<int>& trained_length) {
   if (!logn || trained_length) return {};
-  return Error{.code = Errc::missing_option, .field = "trainedLength", .expected = "given together with logn"};
+  return Error{.code = Errc::missing_option,
+               .field = "trainedLength",
+               .expected = "given together with logn"};
 }
 
 }  // namespace posenc

@@ -15,8 +15,9 @@ struct ReropeOptions : RotaryOptions {
 ///
 ///   near  R(m) q · R(j) k            far  R(w) q · k, keys unrotated
 ///
-/// The test is strict: distance < window is near. Keys in the future (bidirectional attention, which
-/// the reference does not have) are near. `logn` multiplies the query by max(1, ln(m+1)/ln(L)).
+/// The test is strict: distance < window is near. Keys in the future (bidirectional attention,
+/// which the reference does not have) are near. `logn` multiplies the query by max(1,
+/// ln(m+1)/ln(L)).
 struct ReropeSchedule : RemapDefaults {
   using Options = ReropeOptions;
   static constexpr Spec spec{
@@ -29,15 +30,18 @@ struct ReropeSchedule : RemapDefaults {
       .sites = {.rotate = true},
       .relative = true};
   static constexpr auto fields = rotary_fields<Options>(
-      FieldOf<Options>::integer<&Options::window>("window", "Distances from here on count as this one.", 1, 1e9)
+      FieldOf<Options>::integer<&Options::window>(
+          "window", "Distances from here on count as this one.", 1, 1e9)
           .required(64)
           .logarithmic(),
-      FieldOf<Options>::boolean<&Options::logn>("logn", "Sharpen queries beyond the trained length."),
-      FieldOf<Options>::integer<&Options::trained_length>("trainedLength", "Length the model was trained at, for logn.",
-                                                          2, 1e9)
+      FieldOf<Options>::boolean<&Options::logn>("logn",
+                                                "Sharpen queries beyond the trained length."),
+      FieldOf<Options>::integer<&Options::trained_length>(
+          "trainedLength", "Length the model was trained at, for logn.", 2, 1e9)
           .example(4096));
 
-  ReropeSchedule(const Options& o, Index rotary_dim, double) : RemapDefaults(o, rotary_dim), window(o.window) {}
+  ReropeSchedule(const Options& o, Index rotary_dim, double)
+      : RemapDefaults(o, rotary_dim), window(o.window) {}
 
   static Status check(const Options& o, Index) { return check_logn(o.logn, o.trained_length); }
   static double query_scale(const Options& o, double position) {

@@ -23,10 +23,11 @@ struct RopeLinearSchedule : ScheduleDefaults {
       .used_by = "Gemma 3 in its global layers, deepseek-coder, LongChat",
       .sites = {.rotate = true},
       .relative = true};
-  static constexpr auto fields = rotary_fields<Options>(
-      FieldOf<Options>::number<&Options::factor>("factor", "Extended length / trained length.", 1, 1e6)
-          .required(4)
-          .logarithmic());
+  static constexpr auto fields =
+      rotary_fields<Options>(FieldOf<Options>::number<&Options::factor>(
+                                 "factor", "Extended length / trained length.", 1, 1e6)
+                                 .required(4)
+                                 .logarithmic());
 
   RopeLinearSchedule(const Options& o, Index rotary_dim, double)
       : base(o.base), factor(o.factor), rotary_dim(rotary_dim) {}

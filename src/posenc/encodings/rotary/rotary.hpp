@@ -33,17 +33,21 @@ template <class Options, class... Own>
 constexpr auto rotary_fields(Own... own) {
   using F = FieldOf<Options>;
   return std::array<Field, 5 + sizeof...(own)>{
-      F::template integer<&RotaryOptions::head_dim>("headDim", "Width of one head.", 1, 4096).required(64),
-      F::template integer<&RotaryOptions::rotary_dim>("rotaryDim", "Leading channels that rotate; even.", 0, 4096)
+      F::template integer<&RotaryOptions::head_dim>("headDim", "Width of one head.", 1, 4096)
+          .required(64),
+      F::template integer<&RotaryOptions::rotary_dim>(
+          "rotaryDim", "Leading channels that rotate; even.", 0, 4096)
           .multiple_of(2)
           .falls_back_to("headDim"),
-      F::template number<&RotaryOptions::base>("base", "Theta: the wavelengths span 2 pi to 2 pi base.", 1, 1e15)
+      F::template number<&RotaryOptions::base>(
+          "base", "Theta: the wavelengths span 2 pi to 2 pi base.", 1, 1e15)
           .exclusive_min()
           .logarithmic(),
-      F::template choice<&RotaryOptions::layout>("layout", "Which channels pair: (i, i + r/2) or (2i, 2i + 1).",
-                                                 layout_names),
+      F::template choice<&RotaryOptions::layout>(
+          "layout", "Which channels pair: (i, i + r/2) or (2i, 2i + 1).", layout_names),
       F::template choice<&RotaryOptions::precision>(
-          "precision", "Angles in float64, or float32 exactly as Hugging Face computes them.", precision_names),
+          "precision", "Angles in float64, or float32 exactly as Hugging Face computes them.",
+          precision_names),
       own...};
 }
 
@@ -73,13 +77,16 @@ struct ScheduleDefaults {
   static double logit_scale(const RotaryOptions&) { return 1; }
   static double query_scale(const RotaryOptions&, double /*position*/) { return 1; }
   /// `declared` is what the spec says; options that let the length in, or pin it, say otherwise.
-  static LengthPolicy length_policy(const RotaryOptions&, LengthPolicy declared) { return declared; }
+  static LengthPolicy length_policy(const RotaryOptions&, LengthPolicy declared) {
+    return declared;
+  }
 
   /// Multiplies cosine and sine.
   double attention_factor() const { return 1; }
   /// The axis whose coordinate turns a pair.
   Index axis(Index /*pair*/) const { return 0; }
-  /// The coordinate that stands for a position of a pair's axis; remaps change it per role and copy.
+  /// The coordinate that stands for a position of a pair's axis; remaps change it per role and
+  /// copy.
   double coordinate(const AngleBlock&, Index /*pair*/, double position) const { return position; }
   /// Multiplies the cosine and sine of one pair at one position (xPos).
   double amplitude(const AngleBlock&, Index /*pair*/, double /*position*/) const { return 1; }
@@ -112,12 +119,16 @@ class Rotary : public EncodingDefaults {
   static Result<Rotary> make(Options o) {
     const int rotary_dim = o.rotary_dim.value_or(o.head_dim);
     if (rotary_dim % 2 != 0)
-      return Error{.code = Errc::not_even, .field = "headDim",
+      return Error{.code = Errc::not_even,
+                   .field = "headDim",
                    .expected = "an even integer; rotaryDim selects a part of an odd head",
                    .received = static_cast<double>(rotary_dim)};
     if (rotary_dim > o.head_dim)
-      return Error{.code = Errc::out_of_range, .field = "rotaryDim", .expected = "at most headDim",
-                   .received = static_cast<double>(rotary_dim), .low = 0,
+      return Error{.code = Errc::out_of_range,
+                   .field = "rotaryDim",
+                   .expected = "at most headDim",
+                   .received = static_cast<double>(rotary_dim),
+                   .low = 0,
                    .high = static_cast<double>(o.head_dim)};
     if (Status s = S::check(o, rotary_dim); !s) return s.error();
     return Rotary(std::move(o), rotary_dim);
