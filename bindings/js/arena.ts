@@ -21,6 +21,7 @@ type Fill = (address: number) => void;
 export class Arena {
   readonly #engine: Engine;
   readonly #fills: { slot: { address: number }; fill: Fill }[] = [];
+  readonly #checks: (() => void)[] = [];
   readonly #slots: { slot: { address: number }; offset: number }[] = [];
   #bytes = 0;
 
@@ -64,8 +65,14 @@ export class Arena {
     });
   }
 
+  /** What must still hold when all code of the user's has run. */
+  requires(check: () => void): void {
+    this.#checks.push(check);
+  }
+
   /** A tensor to read: where it is when the library owns it, else a copy. */
   input(source: Source): Slot {
+    this.requires(source.recheck);
     return source.address === undefined ? this.#copied(source) : { address: source.address };
   }
 
@@ -86,11 +93,13 @@ export class Arena {
   }
 
   #copied(source: Source): Slot {
+    this.requires(source.recheck);
     return this.bytes(source.size * 4, (at) => source.copyTo(this.#engine, at));
   }
 
-  /** Allocates, fills, runs and frees. */
+  /** Checks once more, allocates, fills, runs and frees; no code of the user's runs in between. */
   run<T>(where: string, body: () => T): T {
+    for (const check of this.#checks) check();
     const base = this.#engine.allocate(where, Math.max(this.#bytes, alignment));
     try {
       for (const { slot, offset } of this.#slots) slot.address = base + offset;

@@ -6,7 +6,7 @@ import { checkHeads, mismatch, readShapes, type Shapes } from './attention-shape
 import type { Encoding } from './encoding.js';
 import type { Engine } from './engine.js';
 import { PosencError } from './errors.js';
-import { encodingOf, type Held } from './handles.js';
+import { encodingOf, type Held, requireLive } from './handles.js';
 import { isArray } from './intrinsics.js';
 import { captureMask, type Mask } from './mask.js';
 import { type CapturedPositions, capturePositions } from './positions.js';
@@ -198,6 +198,9 @@ function compute(engine: Engine, job: Job): AttentionResult {
   const queryAt = places.query === undefined ? nowhere : arena.doubles(places.query.values);
   const keyAt = places.key === undefined ? nowhere : arena.doubles(places.key.values);
   const maskAt = mask === undefined ? nowhere : mask.place(arena);
+  arena.requires(() => {
+    for (const one of encodings) requireLive(where, one);
+  });
   const handles = arena.words(encodings.map(({ handle }) => handle));
   return arena.run(where, () => {
     mask?.check(maskAt.address);

@@ -13,7 +13,7 @@ import type {
 } from './encoding.js';
 import type { Engine } from './engine.js';
 import { fault, PosencError, shapeText, text } from './errors.js';
-import { type Held, held } from './handles.js';
+import { type Held, held, requireLive } from './handles.js';
 import type { EncodingInfo, Site } from './manifest.js';
 import { disposed, giveBack, makeDisposable } from './owned.js';
 import { type CapturedPositions, capturePositions, countUp } from './positions.js';
@@ -50,6 +50,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
     const free = giveBack(this, destroyer(it));
     this.dispose = () => {
       held.set(this, 'disposed');
+      it.state.disposed = true;
       free();
     };
   }
@@ -63,10 +64,11 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
 
   table(positions: Positions, options?: ResultOptions): Tensor {
     const { where, engine, handle, info } = this.#at('table', 'embed');
-    const at = capturePositions(where, 'positions', positions, rulesOf(info));
     const width = engine.call((raw) => raw.embedWidth(handle));
+    const at = capturePositions(where, 'positions', positions, rulesOf(info));
     const target = result(engine, where, options, [at.rows, width]);
     const arena = new Arena(engine);
+    arena.requires(() => requireLive(where, this.#held));
     const data = arena.output(target);
     const places = arena.doubles(at.values);
     return arena.run(where, () => {
@@ -79,8 +81,8 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
 
   embed(x: TensorInput, positions?: Positions, options?: EmbedOptions): Tensor {
     const { where, engine, handle, info } = this.#at('embed', 'embed');
-    const given = readOptions(where, options, ['out']);
     const width = engine.call((raw) => raw.embedWidth(handle));
+    const given = readOptions(where, options, ['out']);
     const source = rows(where, capture(engine, where, 'x', x), width);
     const at = this.#positions(where, info, positions, source.shape);
     const { batch, heads, n } = fold(source.shape, at);
@@ -142,11 +144,12 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
     const { where, engine, handle, info } = this.#at('bias', 'score');
     if (!info.contentFree) throw unsupported(where, 'bias', 'its scores depend on q and k');
     const rules = rulesOf(info);
+    const heads = engine.call((raw) => raw.biasHeads(handle));
     const q = capturePositions(where, 'queryPositions', queryPositions, rules);
     const k = capturePositions(where, 'keyPositions', keyPositions, rules);
-    const heads = engine.call((raw) => raw.biasHeads(handle));
     const target = result(engine, where, options, [heads, q.rows, k.rows]);
     const arena = new Arena(engine);
+    arena.requires(() => requireLive(where, this.#held));
     const [qs, ks] = [arena.doubles(q.values), arena.doubles(k.values)];
     const out = arena.output(target);
     return arena.run(where, () => {
@@ -216,6 +219,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
       inPlace: source,
     });
     const arena = new Arena(engine);
+    arena.requires(() => requireLive(where, this.#held));
     const { data, from } = arena.work(target, source);
     const places = arena.doubles(at.values);
     return arena.run(where, () => {

@@ -15,6 +15,12 @@ export interface Held {
   readonly handle: number;
   readonly info: EncodingInfo;
   readonly options: CheckedOptions;
+  /** Whether the user's object was disposed of, for those who hold this and not the object. */
+  readonly state: { disposed: boolean };
+}
+
+export function requireLive(where: string, { state }: Held): void {
+  if (state.disposed) throw disposed(where, 'encoding');
 }
 
 export const held = new WeakMap<object, Held | 'disposed'>();
@@ -56,7 +62,7 @@ export function hold(engine: Engine, id: unknown, given: unknown): Held {
     if (made === 0) throw engine.failure(where);
     return made;
   });
-  return { engine, handle, info, options };
+  return { engine, handle, info, options, state: { disposed: false } };
 }
 
 function option(arena: Arena, name: Slot, length: number, value: Value): Crossing {

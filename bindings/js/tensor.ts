@@ -33,6 +33,8 @@ export interface Source {
   /** Where it is in the memory of the instance, if the instance owns it. */
   readonly address?: number;
   readonly extent: Extent;
+  /** Throws if user code that ran since has disposed of it or taken its memory away. */
+  recheck(): void;
   copyTo(engine: Engine, address: number): void;
 }
 
@@ -45,7 +47,9 @@ export function capture(engine: Engine, where: string, field: string, input: unk
   if (holding !== undefined) {
     const { address, shape, bytes } = holding;
     const extent = { space: engine, start: address, end: address + bytes };
-    return { shape, size: sizeOf(shape), address, extent, copyTo: fromHeap(address, bytes / 4) };
+    const size = sizeOf(shape);
+    const recheck = () => void holdingOf(engine, where, field, input);
+    return { shape, size, address, extent, recheck, copyTo: fromHeap(address, size) };
   }
   const { data, shape: given, converts } = read(where, field, input as Foreign);
   const shape = checkShape(where, `${field}.shape`, given);
@@ -61,12 +65,14 @@ export function capture(engine: Engine, where: string, field: string, input: unk
       more: { shape },
     });
   const extent = extentOf(engine, view);
+  const recheck = () => void inBounds(engine, where, field, view);
   return extent.space === engine
-    ? { shape, size, extent, copyTo: fromHeap(extent.start, size) }
+    ? { shape, size, extent, recheck: () => {}, copyTo: fromHeap(extent.start, size) }
     : {
         shape,
         size,
         extent,
+        recheck,
         copyTo: (to, address) => typedArraySet(to.f32, view, address / 4),
       };
 }

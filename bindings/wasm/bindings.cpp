@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole boundary to JavaScript. Only numbers cross: addresses, counts, options by value.
-// Strings travel as (address, length) of ASCII bytes. Every function that can fail returns 0 for
-// success, or leaves its reason in failure(): a C++ exception thrown into JavaScript does not
-// restore the stack.
+// The whole boundary to JavaScript. Only numbers cross: addresses, counts, options by value. Strings
+// travel as (address, length) of ASCII bytes. Every function that can fail returns 0 for success, or
+// leaves its reason in failure(): a C++ exception thrown into JavaScript does not restore the stack.
 #include <emscripten/bind.h>
 
 #include "posenc/posenc.hpp"
@@ -49,8 +48,7 @@ Failure failure() {
           last_error.high};
 }
 
-// --- memory
-// ---------------------------------------------------------------------------------------
+// --- memory ---------------------------------------------------------------------------------------
 
 int abi_version() { return 1; }
 Address allocate(double bytes) {
@@ -64,8 +62,7 @@ void release(Address block, double bytes) {
 double live_bytes() { return static_cast<double>(posenc::memory_use().bytes); }
 double live_blocks() { return static_cast<double>(posenc::memory_use().blocks); }
 
-// --- encodings
-// ------------------------------------------------------------------------------------
+// --- encodings ------------------------------------------------------------------------------------
 
 void options_clear() { bag.clear(); }
 bool options_number(Address name, int length, double value) {
@@ -158,8 +155,7 @@ int bias(Address handle, Address queries, int query_count, Address keys, int key
       posenc::Positions::of(at<const double>(keys), key_count, axes), at<float>(out)));
 }
 
-// --- attention
-// ------------------------------------------------------------------------------------
+// --- attention ------------------------------------------------------------------------------------
 
 struct AttentionCall {
   Address q, k, v, out, weights, logSumExp;

@@ -2,6 +2,7 @@
 #include "posenc/attention/arguments.hpp"
 
 #include <cmath>
+#include <limits>
 
 namespace posenc {
 namespace {
@@ -42,6 +43,13 @@ Status check(const AttentionArguments& a) {
   const AttentionShape& s = a.shape;
   for (Index extent : {s.batch, s.queries, s.keys, s.head_dim, s.value_dim})
     if (extent < 0) return wrong(Errc::bad_shape, "q", "of extents from 0", extent);
+  // Rounding up to whole panels must not overflow where Index has 32 bits.
+  constexpr Index largest = std::numeric_limits<Index>::max() - 4096;
+  for (Index extent : {s.queries, s.keys, s.head_dim, s.value_dim})
+    if (extent > largest) return wrong(Errc::too_large, "q", "of smaller extents", extent);
+  for (Index rows : {a.query_positions.rows, a.key_positions.rows})
+    if (rows != 1 && rows != s.batch)
+      return wrong(Errc::shape_mismatch, "positions", "one set, or one for each sequence", rows);
   if (s.heads < 1) return wrong(Errc::bad_shape, "q", "of at least one head", s.heads);
   if (s.kv_heads < 1) return wrong(Errc::bad_shape, "k", "of at least one head", s.kv_heads);
   if (s.heads % s.kv_heads != 0)

@@ -103,12 +103,18 @@ class Attend {
   /// hold one are summed key by key, over visible keys only.
   void add_visible_values(const Block& block, const KeyTile& keys) {
     constexpr Index width = panel_width<Arch>;
+    alignas(memory_alignment) float line[static_cast<std::size_t>(width)];
     for (Index i = 0; i < block.rows(); ++i)
-      for (Index j = 0; j < keys.count; ++j)
-        if (scores_.visibility.visible(block.batch, block.head(i), block.query(i), keys.first + j))
-          for (Index c = 0; c < sums_.cols; c += width)
-            add_scaled<Arch>(scores_.tile.row(i)[j], scores_.panels.values(c, keys.first + j),
-                             sums_.row(i) + c, width);
+      for (Index c = 0; c < sums_.cols; c += width) {
+        // Summed apart and added once, as in the register tile: a hidden NaN changes no bit.
+        std::fill_n(line, width, 0.0f);
+        for (Index j = 0; j < keys.count; ++j)
+          if (scores_.visibility.visible(block.batch, block.head(i), block.query(i),
+                                         keys.first + j))
+            add_scaled<Arch>(scores_.tile.row(i)[j], scores_.panels.values(c, keys.first + j), line,
+                             width);
+        add_scaled<Arch>(1.0f, line, sums_.row(i) + c, width);
+      }
   }
 
   ValueTile value_tile(const Segment& seg, const KeyTile& keys) const {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How query rows are grouped. A block of a long sequence is a run of queries of one head; where
-/// the sequence is short it holds the same queries of several heads of a group, which share their
-/// keys.
+/// How query rows are grouped. A block of a long sequence is a run of queries of one head; where the
+/// sequence is short it holds the same queries of several heads of a group, which share their keys.
 #pragma once
 
 #include "posenc/core/view.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The softmax of a row that arrives in pieces: running maximum, running sum, and the one place
-/// that knows what -infinity, NaN and a row without keys mean.
+/// The softmax of a row that arrives in pieces: running maximum, running sum, and the one place that
+/// knows what -infinity, NaN and a row without keys mean.
 #pragma once
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Keys (rotated) and values of one key head, packed for the register tiles: once for all query
-/// heads of the group and all blocks of queries.
+/// Keys (rotated) and values of one key head, packed for the register tiles: once for all query heads
+/// of the group and all blocks of queries.
 #pragma once
 
 #include "posenc/attention/products.hpp"

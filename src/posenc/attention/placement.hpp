@@ -65,7 +65,8 @@ class Placement {
   }
   /// All axes read the same numbers.
   Positions counted(double* storage, Index first, Index count) const {
-    for (Index i = 0; i < count; ++i) storage[i] = static_cast<double>(first + i);
+    for (Index i = 0; i < count; ++i)
+      storage[i] = static_cast<double>(first) + static_cast<double>(i);
     Positions made = Positions::of(storage, count);
     made.axes = counted_axes_;
     made.axis_stride = 0;

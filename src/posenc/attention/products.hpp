@@ -25,9 +25,8 @@ void pack_columns(const float* rows, Index stride, Index n, Index depth, float* 
   }
 }
 
-/// Packs value rows [n, depth] by column blocks: panels[depth /
-/// panel_width][capacity][panel_width], the last block padded with zeros. Returns whether every
-/// value is finite.
+/// Packs value rows [n, depth] by column blocks: panels[depth / panel_width][capacity][panel_width],
+/// the last block padded with zeros. Returns whether every value is finite.
 template <class Arch>
 bool pack_rows(const float* rows, Index stride, Index n, Index depth, float* panels, Index capacity,
                Index first) {

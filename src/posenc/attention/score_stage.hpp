@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// From a block of query rows and a tile of keys to masked scores: products, score sites,
-/// selection.
+/// From a block of query rows and a tile of keys to masked scores: products, score sites, selection.
 #pragma once
 
 #include "posenc/attention/block.hpp"

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 
 #include "posenc/attention/arguments.hpp"
@@ -23,8 +24,10 @@ class Visibility {
 
   /// The interval of keys that query t may see, before masks.
   KeyRange range(Index t) const {
-    const Index last = causal_ ? std::clamp<Index>(first_query_ + t + 1, 0, keys_) : keys_;
-    return {0, last};
+    if (!causal_) return {0, keys_};
+    // In 64 bits, since an offset near 2^31 would overflow where Index has 32.
+    const std::int64_t last = std::int64_t{first_query_} + t + 1;
+    return {0, static_cast<Index>(std::clamp<std::int64_t>(last, 0, keys_))};
   }
 
   bool visible(Index b, Index h, Index t, Index j) const {

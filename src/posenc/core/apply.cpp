@@ -88,14 +88,14 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
   if (Status s = arena.commit(); !s) return s;
   carve();
 
-  double length = a.length;
-  if (length == 0)
-    for (Index i = 0; i < a.position_rows * a.axes * a.rows; ++i)
-      length = std::max(length, a.positions[i] + 1);
   start_from(a.from, a.x, a.batch * a.heads * a.rows * a.width);
   const Index sharing = a.position_rows > 1 ? 1 : a.batch;  // batch entries per position set
   for (Index set = 0; set < a.position_rows; ++set) {
     const Positions positions = Positions::of(a.positions + set * a.axes * a.rows, a.rows, a.axes);
+    // Each sequence has its own length, as in attention.
+    double length = a.length;
+    if (length == 0)
+      for (Index i = 0; i < a.axes * a.rows; ++i) length = std::max(length, positions.data[i] + 1);
     for (Index t = 0; t < a.rows; t += block) {
       const Index n = std::min(block, a.rows - t);
       const View2<float> angles{table, n, r.table_width(), r.table_width()};

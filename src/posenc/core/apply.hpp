@@ -20,8 +20,9 @@ struct EmbedArguments {
 /// Errors: UNSUPPORTED without that site, SHAPE_MISMATCH of the width, those of the positions.
 Status embed(const Encoding& encoding, const EmbedArguments& arguments);
 
-/// Rotates x [batch, heads, rows, width] in place at `positions` [position_rows, axes, rows].
-/// `from` as above (null is not allowed). `length` 0: one more than the greatest position.
+/// Rotates x [batch, heads, rows, width] in place at `positions` [position_rows, axes, rows]. `from`
+/// as above (null is not allowed). `length` 0: one more than the greatest position of
+/// each set.
 struct RotateArguments {
   float* x = nullptr;
   const float* from = nullptr;

@@ -108,9 +108,9 @@ struct EncodingDefaults {
   /// Floats of scratch for score() on a tile, and floats per query row kept between tiles.
   Index score_scratch(Index /*rows*/, Index /*cols*/) const { return 0; }
   Index carry_width() const { return 0; }
-  /// Distance remaps rotate queries and keys in several copies and choose one per pair of
-  /// positions. The copy chosen never falls as the query moves on, and never rises as the key does:
-  /// so a tile whose extreme pairs agree is of one copy. Copy c of the queries meets key copy
+  /// Distance remaps rotate queries and keys in several copies and choose one per pair of positions.
+  /// The copy chosen never falls as the query moves on, and never rises as the key does: so a tile
+  /// whose extreme pairs agree is of one copy. Copy c of the queries meets key copy
   /// min(c, key_copies - 1).
   Index copies() const { return 1; }
   Index key_copies() const { return 1; }

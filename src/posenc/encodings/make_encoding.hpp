@@ -26,8 +26,8 @@ Result<Encoding> make_encoding_for(std::string_view id, const OptionBag& bag) {
   return made;
 }
 
-/// Errors: UNKNOWN_ENCODING; whatever the decoder finds in the options; whatever the encoding
-/// itself requires of them together; OUT_OF_MEMORY.
+/// Errors: UNKNOWN_ENCODING; whatever the decoder finds in the options; whatever the encoding itself
+/// requires of them together; OUT_OF_MEMORY.
 Result<Encoding> make_encoding(std::string_view id, const OptionBag& bag);
 
 }  // namespace posenc

@@ -7,8 +7,8 @@
 
 namespace posenc {
 
-/// No positional encoding (NoPE): a decoder still tells order apart through its causal mask;
-/// without a mask the layer is permutation-equivariant. Kazemnejad et al., 2023.
+/// No positional encoding (NoPE): a decoder still tells order apart through its causal mask; without
+/// a mask the layer is permutation-equivariant. Kazemnejad et al., 2023.
 class None : public EncodingDefaults {
  public:
   struct Options {};

@@ -13,8 +13,7 @@ namespace posenc {
 /// Relative position representations on keys and values. Shaw, Uszkoreit & Vaswani, 2018.
 ///
 ///   c(m, j) = clip(j - m, -k, k) + k
-///   s(m, j) = q_m · (k_j + keyTable[c]) / sqrt(D)        out_m = sum_j p(m, j) (v_j +
-///   valueTable[c])
+///   s(m, j) = q_m · (k_j + keyTable[c]) / sqrt(D)        out_m = sum_j p(m, j) (v_j + valueTable[c])
 ///
 /// Tables are shared by all heads. `queryTable` adds k_j · queryTable[c] / sqrt(D), the second term
 /// of BERT's relative_key_query. Hugging Face indexes by m - j: give its rows in reverse order.

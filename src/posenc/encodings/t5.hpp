@@ -15,8 +15,8 @@ namespace posenc {
 ///   s(m, j) = q_m · k_j + table[bucket(j - m), h]       no 1/sqrt(D): T5 folds it into its weights
 ///
 /// `bidirectional` (encoders) gives half of the buckets to keys in the future; otherwise (decoders)
-/// every future key falls into bucket 0, where the causal mask hides it. T5's cross-attention has
-/// no bias at all: use no encoding there.
+/// every future key falls into bucket 0, where the causal mask hides it. T5's cross-attention has no
+/// bias at all: use no encoding there.
 class T5 : public EncodingDefaults {
  public:
   struct Options {

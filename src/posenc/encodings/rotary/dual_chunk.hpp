@@ -15,9 +15,10 @@ struct DualChunkOptions : RotaryOptions {
 
 /// Dual chunk attention: positions within chunks of s = chunk − local tokens. An et al., 2024.
 ///
-///   key            j mod s                          of every chunk, so one copy of the keys serves
-///   all same chunk     m mod s next chunk     min(m mod s + s, clampMax)       exact for the
-///   nearest `local` tokens farther        min(2s − 1, clampMax)
+///   key            j mod s                          of every chunk: one copy of the keys serves all
+///   same chunk     m mod s
+///   next chunk     min(m mod s + s, clampMax)       exact for the nearest `local` tokens
+///   farther        min(2s − 1, clampMax)
 ///
 /// No distance exceeds clampMax. The paper clamps at chunk − 1, the default; its code, and Qwen's
 /// models of a million tokens, at chunk. `dcaMscale` multiplies cosines and sines by

@@ -7,9 +7,8 @@
 
 namespace posenc {
 
-/// Copy 0 is the one for near pairs, plain RoPE but for dual chunk attention, and what rotate()
-/// gives outside attention, where no pair is known; what the others stand for is the encoding's own
-/// matter.
+/// Copy 0 is the one for near pairs, plain RoPE but for dual chunk attention, and what rotate() gives
+/// outside attention, where no pair is known; what the others stand for is the encoding's own matter.
 struct RemapDefaults : ScheduleDefaults {
   static constexpr Index copies = 2, key_copies = 2;
 

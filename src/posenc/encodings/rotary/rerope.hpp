@@ -15,9 +15,8 @@ struct ReropeOptions : RotaryOptions {
 ///
 ///   near  R(m) q · R(j) k            far  R(w) q · k, keys unrotated
 ///
-/// The test is strict: distance < window is near. Keys in the future (bidirectional attention,
-/// which the reference does not have) are near. `logn` multiplies the query by max(1,
-/// ln(m+1)/ln(L)).
+/// The test is strict: distance < window is near. Keys in the future (bidirectional attention, which
+/// the reference does not have) are near. `logn` multiplies the query by max(1, ln(m+1)/ln(L)).
 struct ReropeSchedule : RemapDefaults {
   using Options = ReropeOptions;
   static constexpr Spec spec{

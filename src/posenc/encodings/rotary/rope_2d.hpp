@@ -53,11 +53,13 @@ struct Rope2dOptions : RotaryOptions {
 ///   qwen-vl       ωᵢ = base^(−4i/r), i < r/4, for rows, then for columns; half layout
 ///   pixtral       ωᵢ = base^(−2i/r), i < r/2: even i for rows, then odd i for columns; half layout
 ///                 (interleaved in mistral-inference)
-///   sam2          qwen-vl's frequencies, columns first, interleaved; RoPE-ViT's axial form is base
-///   100 eva-language  qwen-vl's frequencies, interleaved; `reference` scales indices by reference
-///   / grid llama4        as sam2, indices counted from 1 eva-pixel     ωᵢ = π·linspace(1,
-///   maxFrequency/2, r/4), interleaved; coordinates from −1 to 1 dinov3        ωᵢ =
-///   2π·base^(−4i/r), half layout; coordinates of cell centres, from −1 to 1
+///   sam2          qwen-vl's frequencies, columns first, interleaved; RoPE-ViT's axial form with
+///                 base 100
+///   eva-language  qwen-vl's frequencies, interleaved; `reference` scales indices by
+///                 reference / grid
+///   llama4        as sam2, indices counted from 1
+///   eva-pixel     ωᵢ = π·linspace(1, maxFrequency/2, r/4), interleaved; coordinates from −1 to 1
+///   dinov3        ωᵢ = 2π·base^(−4i/r), half layout; coordinates of cell centres, from −1 to 1
 ///
 /// The last two measure coordinates, not indices: `grid` [rows, columns] says that positions are
 /// indices into it, and without it they are the coordinates themselves. Prefix tokens (class,

@@ -85,8 +85,7 @@ struct ScheduleDefaults {
   double attention_factor() const { return 1; }
   /// The axis whose coordinate turns a pair.
   Index axis(Index /*pair*/) const { return 0; }
-  /// The coordinate that stands for a position of a pair's axis; remaps change it per role and
-  /// copy.
+  /// The coordinate that stands for a position of a pair's axis; remaps change it per role and copy.
   double coordinate(const AngleBlock&, Index /*pair*/, double position) const { return position; }
   /// Multiplies the cosine and sine of one pair at one position (xPos).
   double amplitude(const AngleBlock&, Index /*pair*/, double /*position*/) const { return 1; }
