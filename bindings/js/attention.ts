@@ -140,13 +140,19 @@ function readOptions(options: unknown): Given {
 function readEncodings(engine: Engine, given: unknown): readonly Held[] {
   if (given === undefined) return [];
   if (!isArray(given)) return [encodingOf(engine, where, 'encoding', given)];
-  return given.map((one, i) => encodingOf(engine, where, `encoding[${i}]`, one));
+  // Not map(), which steps over holes.
+  return Array.from({ length: given.length }, (_, i) =>
+    encodingOf(engine, where, `encoding[${i}]`, given[i]),
+  );
 }
 
 function readScale(given: unknown): number {
   const scale = finite(where, 'scale', given);
   // A scale of 0 makes every weight the same: always a slip, and the answer would look plausible.
-  if (scale === 0) throw mismatch('OUT_OF_RANGE', 'scale', 'a finite number other than 0', 0);
+  // The core computes in float32, where the extremes become 0 or infinite.
+  const used = Math.fround(scale);
+  if (used === 0 || !Number.isFinite(used))
+    throw mismatch('OUT_OF_RANGE', 'scale', 'a float32 number other than 0', scale);
   return scale;
 }
 

@@ -8,7 +8,7 @@ import { isView } from './intrinsics.js';
 import { type Info, instance, type Posenc } from './posenc.js';
 import factory from './posenc.mjs';
 import { abiVersion, type RawModule } from './raw.js';
-import { boolean, choice, options as readOptions } from './validate.js';
+import { boolean, choice, options as readOptions, requireAttached } from './validate.js';
 import { compile, initError, requireModule, requireWebAssembly } from './wasm-source.js';
 
 export interface LoadOptions {
@@ -109,6 +109,7 @@ function checkUrl(host: Host, url: unknown): string | URL {
 }
 
 function checkBytes(bytes: unknown): BufferSource {
+  requireAttached('load', 'bytes', bytes);
   if (isView(bytes) || bytes instanceof ArrayBuffer) return bytes as BufferSource;
   throw fault('WRONG_TYPE', {
     where: 'load',

@@ -37,9 +37,12 @@ export function capturePositions(
   const { axes } = rules;
   if (axes === 1) return captureAxis(where, field, isWrapped(given) ? given[0] : given, rules);
   if (isStart(given)) return interleave(repeat(captureAxis(where, field, given, rules), axes));
-  if (!isArray(given) || given.length !== axes || given.some((one) => typeof one !== 'object'))
+  if (!isArray(given) || given.length !== axes)
     throw wrongType(where, field, `an array of ${axes} lists of positions, one per axis`, given);
-  const captured = given.map((axis, i) => captureAxis(where, `${field}[${i}]`, axis, rules));
+  // Not map(), which steps over holes.
+  const captured = Array.from({ length: axes }, (_, i) =>
+    captureAxis(where, `${field}[${i}]`, given[i], rules),
+  );
   for (const [i, axis] of captured.entries())
     if (axis.rows !== captured[0].rows || axis.batch !== captured[0].batch)
       throw fault('SHAPE_MISMATCH', {

@@ -16,7 +16,7 @@ import {
 } from './intrinsics.js';
 import { type HeaderEntry, scanHeader } from './safetensors-header.js';
 import type { Tensor } from './types.js';
-import { wrongType } from './validate.js';
+import { requireAttached, wrongType } from './validate.js';
 
 export interface SafetensorsOptions {
   /** Bytes of JSON at most. @default 16 MiB */
@@ -73,6 +73,7 @@ export function learnedTable(view: SafetensorsView): Tensor {
 }
 
 function asBytes(bytes: unknown): Uint8Array {
+  requireAttached(where, 'bytes', bytes);
   if (isView(bytes) && typedArrayName(bytes) === 'Uint8Array')
     return new Uint8Array(
       typedArrayBuffer(bytes) as ArrayBuffer,

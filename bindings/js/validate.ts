@@ -253,6 +253,21 @@ export function unknownOption(where: string, name: string, known: readonly strin
   });
 }
 
+/** Refuses bytes whose memory was transferred away: they would read as empty, or throw. */
+export function requireAttached(where: string, field: string, bytes: unknown): void {
+  if (!isView(bytes) && !(bytes instanceof ArrayBuffer)) return;
+  try {
+    new Uint8Array(isView(bytes) ? bytes.buffer : bytes);
+  } catch {
+    throw fault('DETACHED', {
+      where,
+      field,
+      expected: 'memory that is still there',
+      received: text('a detached (transferred) buffer'),
+    });
+  }
+}
+
 export function wrongType(where: string, field: string, expected: string, received: unknown) {
   const advice = typeof received === 'bigint' ? { advice: 'Use Number() to convert it.' } : {};
   return fault('WRONG_TYPE', { where, field, expected, received, ...advice });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** User code that runs while arguments are read must not change what was read before it. */
 
-import type { Tensor } from 'posenc';
+import { load, readSafetensors, type Tensor } from 'posenc';
 import { describe, expect, it } from 'vitest';
 import { pe } from './support/instance.ts';
 
@@ -51,6 +51,41 @@ describe('reading the last argument', () => {
     const q = tensor();
     const out = outThat(() => structuredClone(q.data.buffer, { transfer: [q.data.buffer] }));
     expect(codeOf(() => pe.attention(q, tensor(), tensor(), { out }))).toBe('DETACHED');
+  });
+});
+
+describe('holes and detached memory', () => {
+  const rope = pe.encoding('rope', { headDim: 4 });
+  it('a hole among encodings is refused and the instance lives', () => {
+    const encoding = [rope];
+    encoding.length = 2;
+    expect(codeOf(() => pe.attention(tensor(), tensor(), tensor(), { encoding }))).toBe(
+      'WRONG_TYPE',
+    );
+    expect(pe.attention(tensor(), tensor(), tensor()).output.shape).toEqual([1, 6, 4]);
+  });
+
+  it('a hole among axes is refused', () => {
+    const mrope = pe.encoding('mrope', { headDim: 8, sections: [2, 1, 1] });
+    const axes = [[0], [0], [0]];
+    delete axes[1];
+    const x = { data: new Float32Array(8), shape: [1, 1, 1, 8] };
+    expect(codeOf(() => mrope.rotate(x, axes as never))).toBe('WRONG_TYPE');
+  });
+
+  it('a scale that float32 does not hold is refused', () => {
+    for (const scale of [1e39, -1e39, 1e-46, 0])
+      expect(codeOf(() => pe.attention(tensor(), tensor(), tensor(), { scale }))).toBe(
+        'OUT_OF_RANGE',
+      );
+  });
+
+  it('bytes that were transferred are refused', async () => {
+    const bytes = new Uint8Array(8);
+    structuredClone(bytes.buffer, { transfer: [bytes.buffer] });
+    expect(codeOf(() => readSafetensors(bytes))).toBe('DETACHED');
+    const loading = load({ bytes, fresh: true }).catch(({ code }) => code);
+    expect(await loading).toBe('DETACHED');
   });
 });
 
