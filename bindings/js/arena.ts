@@ -72,8 +72,9 @@ export class Arena {
 
   /** A tensor to read: where it is when the library owns it, else a copy. */
   input(source: Source): Slot {
+    if (source.address === undefined) return this.#copied(source);
     this.requires(source.recheck);
-    return source.address === undefined ? this.#copied(source) : { address: source.address };
+    return { address: source.address };
   }
 
   /** Where a result is computed: in an owned tensor itself, else here. */
