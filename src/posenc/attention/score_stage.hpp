@@ -72,15 +72,15 @@ class ScoreStage {
     fresh_ = true;
   }
 
-  /// Calls `f(tile)` for each tile that some query of the block may see.
+  /// Calls `f(tile)` for each tile that some query of the block may see, or in the opposite order.
   template <class F>
-  void for_each_tile(const Block& block, F&& f) const {
+  void for_each_tile(const Block& block, F&& f, bool backwards = false) const {
     const KeyRange keys = range_of(block);
     if (keys.empty()) return;
     const Index size = panels.tile_keys, first = keys.first / size,
                 end = (keys.last + size - 1) / size;
     for (Index i = 0; i < end - first; ++i) {
-      const Index j = (newest_first_ ? end - 1 - i : first + i) * size;
+      const Index j = (newest_first_ != backwards ? end - 1 - i : first + i) * size;
       f(KeyTile{j, std::min(size, keys.last - j)});
     }
   }
@@ -102,31 +102,71 @@ class ScoreStage {
 
   /// Fills `tile` for a block that was loaded.
   void compute(const Block& block, const KeyTile& keys) {
+    compute_before(nullptr, block, keys);
+    if (visibility.has_mask()) mask(block, keys);
+  }
+  /// Fills it with what `stop` is given, before masks that are added; null: past all encodings.
+  void compute_before(const Encoding* stop, const Block& block, const KeyTile& keys) {
     multiply(block, keys);
     if (newest_first_) hide(block, keys);
     Index carry_at = 0;
     for (const Encoding* e : a_.encodings) {
+      if (e == stop) break;
       if (!e->traits().sites.score) continue;
       for (Index i = 0; i < block.heads; ++i)
         e->score(score_tile(block, block.segment(i), keys, carry_at, *e));
       carry_at += e->carry_width();
     }
     fresh_ = false;
-    if (visibility.has_mask()) mask(block, keys);
   }
 
- private:
+  // For the way back, which meets the tiles of a block once more and in the opposite order.
+  bool newest_first() const { return newest_first_; }
+  Index carry_width() const { return carry_width_; }
+  void keep_carry(float* to) const { std::copy_n(carry_, rows * carry_width_, to); }
+  void restore_carry(const float* from, bool first) {
+    std::copy_n(from, rows * carry_width_, carry_);
+    fresh_ = first;
+  }
+  /// The query rows of the block, rotated and scaled.
   View2<float> queries(Index copy) const {
     const Index dim = a_.shape.head_dim;
     return {queries_ + copy * rows * dim, rows, dim, dim};
   }
 
+  /// What those of query t were multiplied by.
   float row_scale(Index t) const {
     double scale = scale_;
     for (const Encoding* e : a_.encodings) scale *= e->query_scale(placement.queries[t]);
     return static_cast<float>(scale);
   }
+  /// The one copy that the scores of a tile come from, or -1: then each pair chooses.
+  Index copy_of(const Block& block, const KeyTile& keys) const {
+    return rotations.copy_of(placement.queries.slice(block.first_query, block.count),
+                             placement.keys.slice(keys.first, keys.count));
+  }
 
+  /// What an encoding is given of one head's part of the block.
+  ScoreTile score_tile(const Block& block, const Segment& seg, const KeyTile& keys, Index carry_at,
+                       const Encoding& e) const {
+    const AttentionShape& s = a_.shape;
+    View2<float> scores = tile.slice(seg.first_row, seg.count);
+    scores.cols = keys.count;
+    return {.scores = scores,
+            .q = queries(0).slice(seg.first_row, seg.count),
+            .k = {a_.k.at(block.batch, seg.head / s.group(), keys.first), keys.count, s.head_dim,
+                  a_.k.row},
+            .q_pos = placement.queries.slice(seg.first_query, seg.count),
+            .k_pos = placement.keys.slice(keys.first, keys.count),
+            .head = seg.head,
+            .scale = static_cast<float>(scale_),
+            .scratch = scratch_,
+            .carry = {carry_ + seg.first_row * carry_width_ + carry_at, seg.count, e.carry_width(),
+                      carry_width_},
+            .first = fresh_};
+  }
+
+ private:
   KeyRange range_of(const Block& block) const {
     KeyRange all{a_.shape.keys, 0};
     for (Index t = block.first_query; t < block.first_query + block.count; ++t) {
@@ -137,8 +177,7 @@ class ScoreStage {
   }
 
   void multiply(const Block& block, const KeyTile& keys) {
-    const Index copy = rotations.copy_of(placement.queries.slice(block.first_query, block.count),
-                                         placement.keys.slice(keys.first, keys.count));
+    const Index copy = copy_of(block, keys);
     if (copy >= 0) return product(block, keys, copy, tile.data);
     for (Index c = 0; c < rotations.copies(); ++c)
       product(block, keys, c, c == 0 ? tile.data : other(c));
@@ -161,25 +200,6 @@ class ScoreStage {
                                     panels.keys(rotations.key_copy(copy), keys.first + j), q.cols)
             .store(out + i * tile.stride + j, tile.stride);
     }
-  }
-
-  ScoreTile score_tile(const Block& block, const Segment& seg, const KeyTile& keys, Index carry_at,
-                       const Encoding& e) const {
-    const AttentionShape& s = a_.shape;
-    View2<float> scores = tile.slice(seg.first_row, seg.count);
-    scores.cols = keys.count;
-    return {.scores = scores,
-            .q = queries(0).slice(seg.first_row, seg.count),
-            .k = {a_.k.at(block.batch, seg.head / s.group(), keys.first), keys.count, s.head_dim,
-                  a_.k.row},
-            .q_pos = placement.queries.slice(seg.first_query, seg.count),
-            .k_pos = placement.keys.slice(keys.first, keys.count),
-            .head = seg.head,
-            .scale = static_cast<float>(scale_),
-            .scratch = scratch_,
-            .carry = {carry_ + seg.first_row * carry_width_ + carry_at, seg.count, e.carry_width(),
-                      carry_width_},
-            .first = fresh_};
   }
 
   /// Everything the rules hide becomes -infinity, for an encoding that sums over keys.

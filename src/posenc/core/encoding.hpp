@@ -4,11 +4,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <new>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "posenc/core/options.hpp"
@@ -61,6 +63,40 @@ struct ValueTile {
   Index head = 0;
 };
 
+/// score, backwards: from the gradient of the scores that score() left to that of what it was given.
+/// Gradients are 0 at hidden pairs, so a sum over a tile needs no rule of its own.
+struct ScoreGradient {
+  ScoreTile tile;         ///< as score() got it; `scores` are meaningful only where needs_scores()
+  View2<float> gradient;  ///< [queries, keys]; changed in place where score() does more than add
+  View2<float> q, k;      ///< gradients of tile.q and tile.k, added to; null for content-free ones
+  double* sums = nullptr;  ///< gradient_size() doubles of the encoding's own making, added to
+  View2<float> carry{};  ///< as tile.carry, for the way back: tiles come in the opposite order
+};
+
+/// value, backwards. Weights are normalised here.
+struct ValueGradient {
+  ValueTile tile;        ///< `out` holds the gradient of the output and must not be changed
+  View2<float> weights;  ///< the gradient of the weights, added to
+  double* sums = nullptr;
+};
+
+/// rotate, backwards, for encodings whose angles are learned: rows as they were rotated (whatever
+/// else multiplies both) and the gradient of those.
+struct AngleGradient {
+  View2<const float> rows, gradient;
+  Positions positions;
+  Role role = Role::query;
+  Index head = 0;
+  double* sums = nullptr;
+};
+
+/// embed, backwards: the gradient of the rows that were added to.
+struct RowGradient {
+  View2<const float> rows;
+  Positions positions;
+  double* sums = nullptr;
+};
+
 /// What a rotary encoding does at one length: all there is to know of a RoPE scaling.
 struct Plan {
   std::span<const double> inverse_frequencies;  ///< radians per position, one per pair
@@ -82,6 +118,24 @@ template <class E, class Arch = xsimd::default_arch>
 concept Scores = requires(const E& e, const ScoreTile& t) { e.score(Arch{}, t); };
 template <class E, class Arch = xsimd::default_arch>
 concept AddsValues = requires(const E& e, const ValueTile& t) { e.value(Arch{}, t); };
+
+template <class E, class Arch = xsimd::default_arch>
+concept ScoresBackwards =
+    requires(const E& e, const ScoreGradient& g) { e.score_gradient(Arch{}, g); };
+template <class E, class Arch = xsimd::default_arch>
+concept AddsValuesBackwards =
+    requires(const E& e, const ValueGradient& g) { e.value_gradient(Arch{}, g); };
+template <class E>
+concept RotatesBackwards = requires(const E& e, const AngleGradient& g) { e.angle_gradient(g); };
+template <class E>
+concept EmbedsBackwards = requires(const E& e, const RowGradient& g) { e.row_gradient(g); };
+
+/// Whether gradients of q, k and v are right without another word of the encoding: a score term
+/// that is added and looks at neither q nor k passes them through.
+template <class E>
+inline constexpr bool differentiable =
+    (!Scores<E> || ScoresBackwards<E> || (E::spec.content_free && E::gradients.empty())) &&
+    (!AddsValues<E> || AddsValuesBackwards<E>);
 
 template <class E>
 inline constexpr Sites sites_defined{Embeds<E>, Rotates<E>, Scores<E>, AddsValues<E>};
@@ -119,6 +173,16 @@ struct EncodingDefaults {
   }
   /// Tables of angles: 1 for all heads, or one per query head.
   Index table_heads() const { return 1; }
+
+  /// The learned options whose gradients the backward pass gives, by name.
+  static constexpr std::array<std::string_view, 0> gradients{};
+  /// Doubles that the backward hooks of the sites sum into; they start from 0.
+  Index gradient_size() const { return 0; }
+  /// From those sums to gradients in the shapes of the options: tables[i] belongs to gradients[i],
+  /// starts from 0, and is null where it is not wanted. The sums may be used up.
+  void collect_gradients(double* /*sums*/, float* const* /*tables*/) const {}
+  /// Whether score_gradient() must see the scores as they were before score().
+  bool needs_scores() const { return false; }
 };
 
 template <class E>
@@ -173,6 +237,13 @@ class Encoding {
     hooks_->choose(self_, query, keys, copy);
   }
   Index table_heads() const { return hooks_->table_heads(self_); }
+  std::span<const std::string_view> gradients() const { return hooks_->gradients; }
+  Index gradient_size() const { return hooks_->gradient_size(self_); }
+  void collect_gradients(double* sums, float* const* tables) const {
+    hooks_->collect_gradients(self_, sums, tables);
+  }
+  bool needs_scores() const { return hooks_->needs_scores(self_); }
+  bool differentiable() const { return hooks_->differentiable; }
 
   // Each does nothing where the encoding does not act.
   void embed(const RowBlock& block) const { hooks_->embed(self_, block); }
@@ -183,6 +254,11 @@ class Encoding {
   }
   void score(const ScoreTile& tile) const { hooks_->score(self_, tile); }
   void value(const ValueTile& tile) const { hooks_->value(self_, tile); }
+  void score_gradient(const ScoreGradient& g) const { hooks_->score_gradient(self_, g); }
+  void value_gradient(const ValueGradient& g) const { hooks_->value_gradient(self_, g); }
+  void row_gradient(const RowGradient& g) const { hooks_->row_gradient(self_, g); }
+  bool learns_angles() const { return hooks_->angle_gradient != nullptr; }
+  void angle_gradient(const AngleGradient& g) const { hooks_->angle_gradient(self_, g); }
 
  private:
   struct Hooks {
@@ -208,6 +284,15 @@ class Encoding {
     Plan (*plan)(const void*, double, double*);
     void (*score)(const void*, const ScoreTile&);
     void (*value)(const void*, const ValueTile&);
+    bool differentiable;
+    std::span<const std::string_view> gradients;
+    Index (*gradient_size)(const void*);
+    void (*collect_gradients)(const void*, double*, float* const*);
+    bool (*needs_scores)(const void*);
+    void (*score_gradient)(const void*, const ScoreGradient&);
+    void (*value_gradient)(const void*, const ValueGradient&);
+    void (*row_gradient)(const void*, const RowGradient&);
+    void (*angle_gradient)(const void*, const AngleGradient&);  ///< null: not learned
   };
   template <class E, class Arch>
   static const Hooks hooks_of;
@@ -275,6 +360,36 @@ const Encoding::Hooks Encoding::hooks_of{
         [](const void* self, const ValueTile& tile) {
           if constexpr (AddsValues<E, Arch>) static_cast<const E*>(self)->value(Arch{}, tile);
         },
+    .differentiable = posenc::differentiable<E>,
+    .gradients = E::gradients,
+    .gradient_size = [](const void* self) { return static_cast<const E*>(self)->gradient_size(); },
+    .collect_gradients =
+        [](const void* self, double* sums, float* const* tables) {
+          static_cast<const E*>(self)->collect_gradients(sums, tables);
+        },
+    .needs_scores = [](const void* self) { return static_cast<const E*>(self)->needs_scores(); },
+    .score_gradient =
+        [](const void* self, const ScoreGradient& g) {
+          if constexpr (ScoresBackwards<E, Arch>)
+            static_cast<const E*>(self)->score_gradient(Arch{}, g);
+        },
+    .value_gradient =
+        [](const void* self, const ValueGradient& g) {
+          if constexpr (AddsValuesBackwards<E, Arch>)
+            static_cast<const E*>(self)->value_gradient(Arch{}, g);
+        },
+    .row_gradient =
+        [](const void* self, const RowGradient& g) {
+          if constexpr (EmbedsBackwards<E>) static_cast<const E*>(self)->row_gradient(g);
+        },
+    .angle_gradient = []() -> void (*)(const void*, const AngleGradient&) {
+      if constexpr (RotatesBackwards<E>)
+        return [](const void* self, const AngleGradient& g) {
+          static_cast<const E*>(self)->angle_gradient(g);
+        };
+      else
+        return nullptr;
+    }(),
 };
 
 template <class Arch, PositionalEncoding E>
