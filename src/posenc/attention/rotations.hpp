@@ -104,7 +104,11 @@ class Rotations {
           turn(entries_[before], role, room, first, copy, false);
         learn(*entries_[i].encoding, room);
       }
-      turn(entries_[i], role, gradient, first, copy, true);
+      if (entries_[i].rotation.polar)
+        rotate_polar_back(entries_[i].rotation, given, gradient,
+                          tables_of(entries_[i], role, first, given.rows, copy));
+      else
+        turn(entries_[i], role, gradient, first, copy, true);
     }
   }
   bool learns() const {
@@ -120,9 +124,12 @@ class Rotations {
   };
   void turn(const Entry& e, Role role, View2<float> rows, Index first, Index copy,
             bool back) const {
+    rotate_rows<Arch>(e.rotation, rows, tables_of(e, role, first, rows.rows, copy), back);
+  }
+  View2<const float> tables_of(const Entry& e, Role role, Index first, Index count,
+                               Index copy) const {
     const auto& tables = role == Role::query ? e.queries : e.keys;
-    rotate_rows<Arch>(e.rotation, rows,
-                      tables[at(e.encoding == remap_ ? copy : 0)].slice(first, rows.rows), back);
+    return tables[at(e.encoding == remap_ ? copy : 0)].slice(first, count);
   }
   static constexpr std::size_t at(Index i) { return static_cast<std::size_t>(i); }
   static View2<float> rows(Arena& arena, Index count, Index width) {

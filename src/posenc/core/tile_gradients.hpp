@@ -27,6 +27,13 @@ void for_each_distance(const ScoreGradient& g, Use&& use) {
   }
 }
 
+/// The gradient of the angle by which a pair of channels was turned: (a, b) moves towards (-b, a).
+inline double angle_gradient_of(const AngleGradient& g, Index t, Index a, Index b) {
+  const float *x = g.rows.row(t), *by = g.gradient.row(t);
+  if (by[a] == 0 && by[b] == 0) return 0;  // whatever a hidden key holds
+  return static_cast<double>(by[b]) * x[a] - static_cast<double>(by[a]) * x[b];
+}
+
 /// sums += factor * row.
 inline void add_row(float factor, const float* row, double* sums, Index n) {
   for (Index i = 0; i < n; ++i) sums[i] += static_cast<double>(factor) * row[i];

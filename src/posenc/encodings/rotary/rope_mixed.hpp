@@ -80,20 +80,15 @@ class RopeMixed : public EncodingDefaults {
 
   static constexpr std::array<std::string_view, 1> gradients{"frequencies"};
   Index gradient_size() const { return 2 * o_.heads * pairs(); }
-  /// A pair (a, b) turns by dφ towards (-b, a).
   void angle_gradient(const AngleGradient& g) const {
     const bool in_turns = o_.layout == Layout::interleaved;
     const Index step = in_turns ? 2 : 1, partner = in_turns ? 1 : pairs();
-    for (Index t = 0; t < g.rows.rows; ++t) {
-      const float *x = g.rows.row(t), *by = g.gradient.row(t);
+    for (Index t = 0; t < g.rows.rows; ++t)
       for (Index i = 0; i < pairs(); ++i) {
-        const Index a = i * step, b = a + partner;
-        if (by[a] == 0 && by[b] == 0) continue;
-        const double by_angle = static_cast<double>(by[b]) * x[a] - static_cast<double>(by[a]) * x[b];
+        const double by_angle = angle_gradient_of(g, t, i * step, i * step + partner);
         g.sums[g.head * pairs() + i] += by_angle * g.positions.axis(1)[t];
         g.sums[(o_.heads + g.head) * pairs() + i] += by_angle * g.positions.axis(0)[t];
       }
-    }
   }
   void collect_gradients(double* sums, float* const* tables) const {
     round_gradients(sums, gradient_size(), tables[0]);
