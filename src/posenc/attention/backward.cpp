@@ -10,7 +10,7 @@ Status attention_backward(const BackwardArguments& arguments) {
       return Error{.code = Errc::unsupported,
                    .field = e->traits().id,
                    .expected = "an encoding with a way back"};
-  return Backward<xsimd::default_arch>(arguments).run();
+  return attend_backward<xsimd::default_arch>(arguments);
 }
 
 }  // namespace posenc

@@ -4,12 +4,13 @@
 ///
 ///   P = exp(S - lse)          dV = P^T dO         dP = dO V^T (+ value terms)
 ///   dS = P (dP - dO·O)        dQ = dS K           dK = dS^T Q      (+ score terms)
+///   d sink = - sum of exp(sink - lse) dO·O over the rows of its head
 ///
 /// Templated on the instruction set so that tests run it at several widths.
 #pragma once
 
 #include "posenc/attention/online_softmax.hpp"
-#include "posenc/attention/score_stage.hpp"
+#include "posenc/attention/sequences.hpp"
 
 namespace posenc {
 
@@ -19,9 +20,12 @@ struct BackwardArguments {
   AttentionArguments forward{};
   Tensor4<const float> output_gradient{};
   Tensor4<float> q_gradient{}, k_gradient{}, v_gradient{};
+  float* sink_gradient = nullptr;  ///< [H], or null
+  float* mask_gradient = nullptr;  ///< laid out as forward.mask, starts from 0; or null
   /// Of the learned options: for each encoding in turn, one for each of its gradients(), in the
   /// shape of the option and null where it is not wanted or was not given.
   std::span<float* const> tables{};
+  bool accumulates = false;  ///< gradients of keys and values are added: sequences may share them
 };
 
 /// Errors: those of `check`, UNSUPPORTED for an encoding without a way back, those of positions, and
@@ -33,22 +37,23 @@ template <class Arch>
 class Backward {
  public:
   explicit Backward(const BackwardArguments& a)
-      : a_(a), f_(a_.forward), s_(f_.shape), scores_(f_) {
-    for (const Encoding* e : f_.encodings)
-      content_ = content_ || (e->traits().sites.score && !e->traits().content_free);
-  }
+      : a_(a), f_(a_.forward), s_(f_.shape), scores_(f_) {}
 
-  Status run() {
-    carve();
-    if (Status committed = arena_.commit(); !committed) return committed;
-    carve();
+  // The steps: for one sequence after the other in one block of memory, which begins with sums over
+  // all of them.
+  Status check_positions() const { return scores_.placement.check(); }
+  void carve(Arena& arena) {
+    for (std::size_t e = 0; e < f_.encodings.size(); ++e)
+      sums_[e] = arena.take<double>(f_.encodings[e]->gradient_size());
+    sink_sums_ = arena.take<double>(a_.sink_gradient == nullptr ? 0 : s_.heads);
+    scores_.carve(arena);
+    carve_own(arena);
+  }
+  void compute() {
     Placement& placement = scores_.placement;
-    for (Index b = 0; b < placement.sets(); ++b)
-      if (Status placed = placement.place(b); !placed) return placed;
     for (Index b = 0; b < s_.batch; ++b) {
       const bool moved = b == 0 || placement.sets() > 1;
-      if (moved)
-        if (Status placed = placement.place(b); !placed) return placed;
+      if (moved) placement.place(b);
       for (Index g = 0; g < s_.kv_heads; ++g) {
         if ((moved && g == 0) || scores_.rotations.per_head())
           scores_.rotations.fill(placement, g * s_.group());
@@ -59,46 +64,52 @@ class Backward {
         finish_keys(b, g);
       }
     }
-    collect();
-    return {};
+  }
+  void collect() {
+    std::size_t at = 0;
+    for (std::size_t e = 0; e < f_.encodings.size(); ++e) {
+      const std::size_t count = f_.encodings[e]->gradients().size();
+      if (count > 0) f_.encodings[e]->collect_gradients(sums_[e], a_.tables.data() + at);
+      at += count;
+    }
+    if (a_.sink_gradient != nullptr)
+      for (Index h = 0; h < s_.heads; ++h)
+        a_.sink_gradient[h] = static_cast<float>(sink_sums_[h]);
   }
 
  private:
   static constexpr Index width = panel_width<Arch>;
   using V = xsimd::batch<float, Arch>;
 
-  void carve() {
-    scores_.carve(arena_);
+  void carve_own(Arena& arena) {
     const Index rows = scores_.rows, tile = scores_.panels.tile_keys,
                 keys = scores_.panels.padded_keys, copies = scores_.rotations.copies(),
                 key_copies = scores_.rotations.key_copies(),
                 depth = round_up(scores_.queries(0).cols, width),
                 value = round_up(s_.value_dim, width);
     const auto view = [&](Index n, Index cols) {
-      return View2<float>{arena_.take<float>(n, cols), n, cols, cols};
+      return View2<float>{arena.take<float>(n, cols), n, cols, cols};
     };
     key_lines_ = view(key_copies * keys, depth);
-    value_columns_ = arena_.take<float>(keys, s_.value_dim);
-    keys_finite_ = arena_.take<bool>(key_copies * (keys / tile + 1));
+    value_columns_ = arena.take<float>(keys, s_.value_dim);
+    keys_finite_ = arena.take<bool>(key_copies * (keys / tile + 1));
     out_ = view(rows, s_.value_dim);
-    out_lines_ = arena_.take<float>(rows, value);
+    out_lines_ = arena.take<float>(rows, value);
     query_lines_ = view(copies * rows, depth);
-    delta_ = arena_.take<float>(rows);
-    log_sum_exp_ = arena_.take<float>(rows);
+    delta_ = arena.take<float>(rows);
+    log_sum_exp_ = arena.take<float>(rows);
     weights_ = view(rows, tile);
     gradient_ = view(rows, tile);
     part_ = view(copies > 1 ? rows : 0, tile);
     turned_ = view(round_up(tile, tile_rows), rows);
-    chosen_ = arena_.take<std::uint8_t>(tile);
+    chosen_ = arena.take<std::uint8_t>(tile);
     by_query_ = view(copies * rows, depth);
     by_key_ = view(key_copies * keys, depth);
     by_value_ = view(keys, value);
-    by_given_key_ = view(content_ ? s_.keys : 0, s_.head_dim);
+    by_given_key_ = view(has_content() ? s_.keys : 0, s_.head_dim);
     room_ = view(scores_.rotations.learns() ? rows : 0, scores_.queries(0).cols);
-    carry_ = view(scores_.carry_width() > 0 ? keys / tile + 1 : 0, rows * scores_.carry_width());
-    by_carry_ = view(rows, scores_.carry_width());
-    for (std::size_t e = 0; e < f_.encodings.size(); ++e)
-      sums_[e] = arena_.take<double>(f_.encodings[e]->gradient_size());
+    carry_ = view(carry_width() > 0 ? keys / tile + 1 : 0, rows * carry_width());
+    by_carry_ = view(rows, carry_width());
   }
 
   /// The keys once more, as lines of channels, out of the panels that hold them rotated as columns;
@@ -131,7 +142,7 @@ class Backward {
     load(block);
     clear(by_query_);
     clear(by_carry_);
-    if (scores_.carry_width() > 0)
+    if (carry_width() > 0)
       scores_.for_each_tile(block, [&](const KeyTile& keys) {
         const Index at = keys.first / scores_.panels.tile_keys;
         scores_.keep_carry(carry_.row(at));
@@ -148,12 +159,12 @@ class Backward {
           differentiate_scores(block, keys);
           add_products(block, keys);
         },
-        scores_.newest_first());
+        scores_.sites.newest_first());
     first_tile_ = -1;
     finish_queries(block);
   }
   void restore_carry(const KeyTile& keys) {
-    if (scores_.carry_width() == 0) return;
+    if (carry_width() == 0) return;
     const Index at = keys.first / scores_.panels.tile_keys;
     scores_.restore_carry(carry_.row(at), at == first_tile_);
   }
@@ -167,7 +178,7 @@ class Backward {
       log_sum_exp_[i] = minus_infinity;
       if (i >= block.rows()) continue;
       const Index h = block.head(i), t = block.query(i);
-      log_sum_exp_[i] = f_.log_sum_exp[(block.batch * s_.heads + h) * s_.queries + t];
+      log_sum_exp_[i] = f_.log_sum_exp[f_.result_row(block.batch, h, t)];
       if (log_sum_exp_[i] == minus_infinity) {
         for (Index copy = 0; copy < scores_.rotations.copies(); ++copy)
           std::fill_n(scores_.queries(copy).row(i), scores_.queries(copy).cols, 0.0f);
@@ -176,6 +187,8 @@ class Backward {
       const float* by = a_.output_gradient.at(block.batch, h, t);
       std::copy_n(by, s_.value_dim, out_.row(i));
       delta_[i] = dot<Arch>(by, f_.output.at(block.batch, h, t), s_.value_dim);
+      if (a_.sink_gradient != nullptr)
+        sink_sums_[h] -= std::exp(static_cast<double>(f_.sinks[h]) - log_sum_exp_[i]) * delta_[i];
     }
     out_finite_ = pack_rows<Arch>(out_.data, out_.stride, out_.rows, out_.cols, out_lines_,
                                   out_.rows, 0);
@@ -195,7 +208,7 @@ class Backward {
       float* row = weights_.row(i);
       std::fill_n(row, weights_.cols, minus_infinity);
       if (log_sum_exp_[i] != minus_infinity) {
-        const auto [first, last] = scores_.columns(block.query(i), keys);
+        const auto [first, last] = scores_.columns(block, i, keys);
         std::copy(scores_.tile.row(i) + first, scores_.tile.row(i) + std::max(first, last),
                   row + first);
       }
@@ -216,22 +229,20 @@ class Backward {
                                     value_columns_ + (keys.first + j) * s_.value_dim,
                                     s_.value_dim)
             .store(gradient_.row(i) + j, gradient_.stride);
-    for_each_encoding([&](const Encoding& e, std::size_t index, Index) {
-      if (!e.traits().sites.value) return;
-      for (Index i = 0; i < block.heads; ++i) {
+    for (const Encoding* e : f_.encodings)
+      for (Index i = 0; e->traits().sites.value && i < block.heads; ++i) {
         const Segment seg = block.segment(i);
         View2<float> weights = weights_.slice(seg.first_row, seg.count),
                      gradient = gradient_.slice(seg.first_row, seg.count);
         weights.cols = gradient.cols = keys.count;
-        e.value_gradient({.tile = {.weights = weights,
-                                   .out = out_.slice(seg.first_row, seg.count),
-                                   .q_pos = queries_of(seg),
-                                   .k_pos = keys_of(keys),
-                                   .head = seg.head},
-                          .weights = gradient,
-                          .sums = sums_[index]});
+        e->value_gradient({.tile = {.weights = weights,
+                                    .out = out_.slice(seg.first_row, seg.count),
+                                    .q_pos = queries_of(*e, seg),
+                                    .k_pos = keys_of(*e, keys),
+                                    .head = seg.head},
+                           .weights = gradient,
+                           .sums = sums_of(*e)});
       }
-    });
     for (Index i = 0; i < round_up(block.rows(), tile_rows); ++i) {
       float *row = gradient_.row(i), *weights = weights_.row(i);
       const V delta(delta_[i]);
@@ -243,31 +254,54 @@ class Backward {
     }
   }
 
-  /// From the last encoding to the first.
+  /// From the masked scores back to the products: biases first, which were added last.
   void differentiate_scores(const Block& block, const KeyTile& keys) {
-    for_each_encoding([&](const Encoding& e, std::size_t index, Index carry_at) {
-      if (!e.traits().sites.score) return;
-      if (e.needs_scores()) {
-        restore_carry(keys);
-        scores_.compute_before(&e, block, keys);
-      }
+    if (a_.mask_gradient != nullptr) add_to_mask(block, keys);
+    const std::size_t content = scores_.sites.of_content().size();
+    for (std::size_t i = scores_.sites.all().size(); i > content; --i)
+      differentiate_site(i - 1, block, keys);
+    if (f_.softcap > 0) {
       restore_carry(keys);
-      for (Index i = 0; i < block.heads; ++i) {
-        const Segment seg = block.segment(i);
-        View2<float> gradient = gradient_.slice(seg.first_row, seg.count);
-        gradient.cols = keys.count;
-        View2<float> q = by_query_.slice(seg.first_row, seg.count);
-        q.cols = s_.head_dim;
-        e.score_gradient(
-            {.tile = scores_.score_tile(block, seg, keys, carry_at, e),
-             .gradient = gradient,
-             .q = q,
-             .k = content_ ? by_given_key_.slice(keys.first, keys.count) : View2<float>{},
-             .sums = sums_[index],
-             .carry = {by_carry_.row(seg.first_row) + carry_at, seg.count, e.carry_width(),
-                       by_carry_.stride}});
-      }
-    });
+      scores_.compute_before(content, block, keys);
+      const double bound = f_.softcap;
+      for (Index i = 0; i < block.rows(); ++i)
+        for (Index j = 0; j < keys.count; ++j) {
+          float& by = gradient_.row(i)[j];
+          const double tanh = scores_.tile.row(i)[j] / bound;
+          if (by != 0) by = static_cast<float>(by * (1 - tanh * tanh));
+        }
+    }
+    for (std::size_t i = content; i > 0; --i) differentiate_site(i - 1, block, keys);
+  }
+  void differentiate_site(std::size_t site, const Block& block, const KeyTile& keys) {
+    const SiteOrder::Entry& entry = scores_.sites.all()[site];
+    const Encoding& e = *entry.encoding;
+    if (e.needs_scores()) {
+      restore_carry(keys);
+      scores_.compute_before(site, block, keys);
+    }
+    restore_carry(keys);
+    for (Index i = 0; i < block.heads; ++i) {
+      const Segment seg = block.segment(i);
+      View2<float> gradient = gradient_.slice(seg.first_row, seg.count),
+                   q = by_query_.slice(seg.first_row, seg.count);
+      gradient.cols = keys.count;
+      q.cols = s_.head_dim;
+      e.score_gradient({.tile = scores_.score_tile(block, seg, keys, entry),
+                        .gradient = gradient,
+                        .q = q,
+                        .k = has_content() ? by_given_key_.slice(keys.first, keys.count)
+                                           : View2<float>{},
+                        .sums = sums_of(e),
+                        .carry = {by_carry_.row(seg.first_row) + entry.carry_at, seg.count,
+                                  e.carry_width(), by_carry_.stride}});
+    }
+  }
+  void add_to_mask(const Block& block, const KeyTile& keys) {
+    for (Index i = 0; i < block.rows(); ++i)
+      for (Index j = 0; j < keys.count; ++j)
+        a_.mask_gradient[f_.mask.offset(block.batch, block.head(i), block.query(i),
+                                        keys.first + j)] += gradient_.row(i)[j];
   }
 
   void add_products(const Block& block, const KeyTile& keys) {
@@ -278,7 +312,8 @@ class Backward {
     if (copy >= 0) return add_products(block, keys, copy, gradient_);
     for (Index c = 0; c < scores_.rotations.copies(); ++c) {
       for (Index i = 0; i < rows; ++i) {
-        scores_.rotations.choose_row(scores_.placement.queries[block.query(i)], keys_of(keys),
+        scores_.rotations.choose_row(scores_.placement.queries[block.query(i)],
+                                     scores_.placement.keys.slice(keys.first, keys.count),
                                      chosen_);
         for (Index j = 0; j < keys.count; ++j)
           part_.row(i)[j] = chosen_[j] == c ? gradient_.row(i)[j] : 0.0f;
@@ -294,11 +329,14 @@ class Backward {
                 key_copy = scores_.rotations.key_copy(copy);
     const bool finite = keys_finite_[key_copy * (padded / scores_.panels.tile_keys + 1) +
                                      keys.first / scores_.panels.tile_keys];
-    for (Index i = 0; i < rows; i += tile_rows)
-      add_product<Arch>(gradient.slice(i, tile_rows),
-                        key_lines_.row(key_copy * padded) + keys.first * width, padded,
-                        scores_.reach(block, i, keys), finite,
+    for (Index i = 0; i < rows; i += tile_rows) {
+      const auto [first, last] = scores_.reach(block, i, keys);
+      View2<const float> part = gradient.slice(i, tile_rows);
+      part.data += first;
+      add_product<Arch>(part, key_lines_.row(key_copy * padded) + (keys.first + first) * width,
+                        padded, last - first, finite,
                         by_query_.slice(copy * scores_.rows + i, tile_rows));
+    }
     add_product<Arch>(turned(gradient, rows, keys.count), query_lines_.row(copy * scores_.rows),
                       scores_.rows, rows, queries_finite_,
                       by_key_.slice(key_copy * padded + keys.first, keys.count));
@@ -341,41 +379,30 @@ class Backward {
         const View2<float> part = by_key_.slice(copy * scores_.panels.padded_keys + j, n);
         rotate_back(Role::key, given, part, j, copy, g * s_.group());
         for (Index i = 0; i < n; ++i)
-          add_or_set(part.row(i), s_.head_dim, copy == 0, a_.k_gradient.at(b, g, j + i));
+          add_or_set(part.row(i), s_.head_dim, copy == 0 && !a_.accumulates,
+                     a_.k_gradient.at(b, g, j + i));
       }
       for (Index i = 0; i < n; ++i) {
-        if (content_)
+        if (has_content())
           add_or_set(by_given_key_.row(j + i), s_.head_dim, false, a_.k_gradient.at(b, g, j + i));
-        add_or_set(by_value_.row(j + i), s_.value_dim, true, a_.v_gradient.at(b, g, j + i));
+        add_or_set(by_value_.row(j + i), s_.value_dim, !a_.accumulates, a_.v_gradient.at(b, g, j + i));
       }
     }
   }
 
   void rotate_back(Role role, View2<const float> given, View2<float> part, Index first, Index copy,
                    Index head) {
-    const Placement& placement = scores_.placement;
-    const Positions& all = role == Role::query ? placement.queries : placement.keys;
     scores_.rotations.rotate_back(
         role, given, part, first, copy, room_, [&](const Encoding& e, View2<const float> rows) {
-          for_each_encoding([&](const Encoding& other, std::size_t index, Index) {
-            if (&other != &e) return;
-            e.angle_gradient({.rows = rows.slice(0, part.rows),
-                              .gradient = part,
-                              .positions = all.slice(first, part.rows),
-                              .role = role,
-                              .head = head,
-                              .sums = sums_[index]});
-          });
+          const Placement& p = scores_.placement;
+          e.angle_gradient({.rows = rows.slice(0, part.rows),
+                            .gradient = part,
+                            .positions = p.seen_by(e, role == Role::query ? p.queries : p.keys)
+                                             .slice(first, part.rows),
+                            .role = role,
+                            .head = head,
+                            .sums = sums_of(e)});
         });
-  }
-
-  void collect() {
-    std::size_t at = 0;
-    for (std::size_t e = 0; e < f_.encodings.size(); ++e) {
-      const std::size_t count = f_.encodings[e]->gradients().size();
-      if (count > 0) f_.encodings[e]->collect_gradients(sums_[e], a_.tables.data() + at);
-      at += count;
-    }
   }
 
   static void add_or_set(const float* from, Index n, bool set, float* to) {
@@ -384,29 +411,27 @@ class Backward {
   static void clear(const View2<float>& view) {
     std::fill_n(view.data, view.rows * view.stride, 0.0f);
   }
-  Positions queries_of(const Segment& seg) const {
-    return scores_.placement.queries.slice(seg.first_query, seg.count);
+  Positions queries_of(const Encoding& e, const Segment& seg) const {
+    const Placement& p = scores_.placement;
+    return p.seen_by(e, p.queries).slice(seg.first_query, seg.count);
   }
-  Positions keys_of(const KeyTile& keys) const {
-    return scores_.placement.keys.slice(keys.first, keys.count);
+  Positions keys_of(const Encoding& e, const KeyTile& keys) const {
+    const Placement& p = scores_.placement;
+    return p.seen_by(e, p.keys).slice(keys.first, keys.count);
   }
-  /// From the last to the first; `f` gets where the encoding's part of a row's carry begins.
-  template <class F>
-  void for_each_encoding(F&& f) {
-    Index carry_at = scores_.carry_width();
-    for (std::size_t i = f_.encodings.size(); i-- > 0;) {
-      const Encoding& e = *f_.encodings[i];
-      if (e.traits().sites.score) carry_at -= e.carry_width();
-      f(e, i, carry_at);
-    }
+  double* sums_of(const Encoding& e) const {
+    std::size_t i = 0;
+    while (f_.encodings[i] != &e) ++i;
+    return sums_[i];
   }
+  Index carry_width() const { return scores_.sites.carry_width(); }
+  /// Whether some score term looks at queries or keys.
+  bool has_content() const { return !scores_.sites.of_content().empty(); }
 
   const BackwardArguments& a_;
   const AttentionArguments& f_;
   const AttentionShape& s_;
-  Arena arena_;
   ScoreStage<Arch> scores_;
-  bool content_ = false;  ///< some score term looks at keys or queries
   bool out_finite_ = true, queries_finite_ = true;
   Index first_tile_ = -1;  ///< where a cumulative encoding begins
 
@@ -430,7 +455,65 @@ class Backward {
   View2<float> weights_, gradient_, part_;  ///< [rows, tile keys]
   View2<float> turned_;                     ///< [tile keys, rows]
   std::uint8_t* chosen_ = nullptr;
+  // Of all sequences.
   std::array<double*, AttentionArguments::max_encodings> sums_{};
+  double* sink_sums_ = nullptr;
 };
+
+inline BackwardArguments part_of(const BackwardArguments& a, const Sequence& s) {
+  BackwardArguments part = a;
+  part.forward = part_of(a.forward, s);
+  part.output_gradient.data = a.output_gradient.at(s.batch, 0, s.first_query);
+  part.q_gradient.data = a.q_gradient.at(s.batch, 0, s.first_query);
+  part.k_gradient.data = a.k_gradient.at(s.batch, 0, s.first_key);
+  part.v_gradient.data = a.v_gradient.at(s.batch, 0, s.first_key);
+  if (a.mask_gradient != nullptr)
+    part.mask_gradient += a.forward.mask.offset(s.batch, 0, s.first_query, s.first_key);
+  part.accumulates = true;
+  return part;
+}
+
+/// What rows of no sequence give.
+inline void clear_gradients(const BackwardArguments& a) {
+  const AttentionShape& s = a.forward.shape;
+  const auto clear = [&](const Tensor4<float>& x, Index heads, Index rows, Index width) {
+    for (Index b = 0; b < s.batch; ++b)
+      for (Index h = 0; h < heads; ++h)
+        for (Index i = 0; i < rows; ++i) std::fill_n(x.at(b, h, i), width, 0.0f);
+  };
+  clear(a.q_gradient, s.heads, s.queries, s.head_dim);
+  clear(a.k_gradient, s.kv_heads, s.keys, s.head_dim);
+  clear(a.v_gradient, s.kv_heads, s.keys, s.value_dim);
+}
+
+/// The gradients for arguments that have been checked.
+template <class Arch>
+Status attend_backward(const BackwardArguments& a) {
+  const Sequence whole{};
+  const bool one = a.forward.sequences.empty();
+  const std::span<const Sequence> sequences =
+      one ? std::span<const Sequence>(&whole, 1) : a.forward.sequences;
+  const auto of = [&](const Sequence& s) { return one ? a : part_of(a, s); };
+  Arena arena;
+  for (const Sequence& s : sequences) {
+    const BackwardArguments part = of(s);
+    Backward<Arch> pass(part);
+    if (Status placed = pass.check_positions(); !placed) return placed;
+    Arena measured;
+    pass.carve(measured);
+    arena.hold(measured);
+  }
+  if (Status committed = arena.commit(); !committed) return committed;
+  if (!one) clear_gradients(a);
+  for (const Sequence& s : sequences) {
+    const BackwardArguments part = of(s);
+    Backward<Arch> pass(part);
+    arena.rewind();
+    pass.carve(arena);
+    pass.compute();
+    if (&s == &sequences.back()) pass.collect();
+  }
+  return {};
+}
 
 }  // namespace posenc

@@ -129,7 +129,7 @@ class Deberta : public EncodingDefaults {
           const float by = g.gradient.row(i)[j];
           if (by == 0) continue;
           const Index c = row(t.q_pos[i] - t.k_pos[j]);
-          t.scratch[c] += by;
+          t.scratch[c] += by_query ? by : by * t.temperature(i);
           first = std::min(first, c);
           last = std::max(last, c + 1);
         }
@@ -166,10 +166,15 @@ class Deberta : public EncodingDefaults {
       for (Index r = 0; r < count; ++r) {
         const float* product = products + r * table.columns();
         const Walk walk = walk_from(own_pos[i + r], others, sign);
-        for (Index j = 0; j < others.count; ++j)
-          (sign > 0 ? t.scores.row(i + r)[j] : t.scores.row(j)[i + r]) +=
+        for (Index j = 0; j < others.count; ++j) {
+          const float term =
               product[walk.row != nullptr ? walk.row[j * walk.step]
                                           : row(sign * (own_pos[i + r] - others[j]))];
+          if (sign > 0)
+            t.scores.row(i + r)[j] += term;
+          else
+            t.scores.row(j)[i + r] += t.temperature(j) * term;
+        }
       }
     }
   }

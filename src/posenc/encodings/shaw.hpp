@@ -103,7 +103,7 @@ class Shaw : public EncodingDefaults {
         const Index c = bucket(t.q_pos[i], t.k_pos[j]);
         t.scratch[c] += by[j];
         if (o_.query_table.empty()) continue;
-        const float scaled = by[j] * t.scale;
+        const float scaled = by[j] * t.scale * t.temperature(i);
         add_scaled<Arch>(scaled, o_.query_table.row(c), g.k.row(j), o_.head_dim);
         add_row(scaled, t.k.row(j), g.sums + start(2) + c * o_.head_dim, o_.head_dim);
       }
@@ -161,9 +161,10 @@ class Shaw : public EncodingDefaults {
   }
   template <class Arch>
   void add_key_products(const ScoreTile& t, Index i) const {
+    const float scale = t.scale * t.temperature(i);
     for (Index j = 0; j < t.scores.cols; ++j) {
       const float* row = o_.query_table.row(bucket(t.q_pos[i], t.k_pos[j]));
-      t.scores.row(i)[j] += t.scale * dot<Arch>(t.k.row(j), row, o_.head_dim);
+      t.scores.row(i)[j] += scale * dot<Arch>(t.k.row(j), row, o_.head_dim);
     }
   }
 

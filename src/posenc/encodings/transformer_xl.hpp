@@ -128,7 +128,7 @@ class TransformerXl : public EncodingDefaults {
     double *by_u = g.sums + t.head * dim, *by_v = by_u + all();
     for (Index j = 0; j < g.gradient.cols; ++j) {
       float sum = 0;
-      for (Index i = 0; i < g.gradient.rows; ++i) sum += g.gradient.row(i)[j];
+      for (Index i = 0; i < g.gradient.rows; ++i) sum += t.temperature(i) * g.gradient.row(i)[j];
       if (sum == 0) continue;
       add_row(sum * t.scale, t.k.row(j), by_u, dim);
       add_scaled<Arch>(sum * t.scale, o_.u.row(t.head), g.k.row(j), dim);
@@ -141,7 +141,8 @@ class TransformerXl : public EncodingDefaults {
       Index first = near_.columns(), last = 0;
       std::fill_n(by_own, dim, 0.0f);
       std::copy_n(t.q.row(i), dim, own);
-      add_scaled<Arch>(t.scale, o_.v.row(t.head), own, dim);
+      const float scale = t.scale * t.temperature(i);
+      add_scaled<Arch>(scale, o_.v.row(t.head), own, dim);
       for (Index j = 0; j < g.gradient.cols; ++j) {
         const float by = g.gradient.row(i)[j];
         const double relative = t.k_pos[j] - t.q_pos[i];
@@ -153,7 +154,7 @@ class TransformerXl : public EncodingDefaults {
       }
       near_.pull_back<Arch>(own, 1.0f, weights, t.head, first, last, by_own, g.sums + 2 * all());
       add_scaled<Arch>(1.0f, by_own, g.q.row(i), dim);
-      add_row(t.scale, by_own, by_v, dim);
+      add_row(scale, by_own, by_v, dim);
     }
     if (!bounded_) far_gradient<Arch>(g, by_v);
   }
@@ -198,7 +199,7 @@ class TransformerXl : public EncodingDefaults {
     for (Index j = 0; j < t.scores.cols; ++j)
       t.scratch[j] = t.scale * dot<Arch>(o_.u.row(t.head), t.k.row(j), o_.head_dim);
     for (Index i = 0; i < t.scores.rows; ++i)
-      add_scaled<Arch>(1.0f, t.scratch, t.scores.row(i), t.scores.cols);
+      add_scaled<Arch>(t.temperature(i), t.scratch, t.scores.row(i), t.scores.cols);
   }
 
   /// (q + v) · r for the columns first .. last - 1, which are all the rows need or all there are.
@@ -208,7 +209,8 @@ class TransformerXl : public EncodingDefaults {
     float* const products = block + tile_rows * o_.head_dim;
     const Index count = load_rows(t.q, i, 1.0f, block);
     for (Index r = 0; r < count; ++r)
-      add_scaled<Arch>(t.scale, o_.v.row(t.head), block + r * o_.head_dim, o_.head_dim);
+      add_scaled<Arch>(t.scale * t.temperature(i + r), o_.v.row(t.head), block + r * o_.head_dim,
+                       o_.head_dim);
     near_.products<Arch>(block, t.head, first, last, products);
     for (Index r = 0; r < count; ++r) {
       const ToeplitzRow row{products + r * near_.columns(), reach_};
@@ -240,7 +242,8 @@ class TransformerXl : public EncodingDefaults {
           vector_at<Arch>(t.head, -relative, vector);
           own = t.scale * dot<Arch>(o_.v.row(t.head), vector, o_.head_dim);
         }
-        t.scores.row(i)[i + d] += own + dot<Arch>(t.q.row(i), vector, o_.head_dim);
+        t.scores.row(i)[i + d] +=
+            t.temperature(i) * own + dot<Arch>(t.q.row(i), vector, o_.head_dim);
       }
   }
 
@@ -303,10 +306,11 @@ class TransformerXl : public EncodingDefaults {
           fill_waves(-relative, g.sums);
           vector_at<Arch>(t.head, -relative, vector);
         }
+        const float scale = t.scale * t.temperature(i);
         for (Index k = 0; k < dim; ++k)
-          by_vector[k] += static_cast<double>(by) * (t.q.row(i)[k] + t.scale * v[k]);
+          by_vector[k] += static_cast<double>(by) * (t.q.row(i)[k] + scale * v[k]);
         add_scaled<Arch>(by, vector, g.q.row(i), dim);
-        add_row(by * t.scale, vector, by_v, dim);
+        add_row(by * scale, vector, by_v, dim);
       }
     flush();
   }
