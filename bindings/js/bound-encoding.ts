@@ -101,7 +101,8 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
     const at = this.#positions(where, info, positions, source.shape);
     const { batch, heads, n, width } = fold(source.shape, at);
     const role = Number(key);
-    return this.#inPlace(where, source, given.get('out'), at, (raw, data, from, places) =>
+    const growth = engine.call((raw) => raw.rotationGrowth(handle));
+    const crossing: Crossing = (raw, data, from, places) =>
       raw.rotate(
         handle,
         data,
@@ -116,8 +117,8 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
         role,
         length,
         inverse,
-      ),
-    );
+      );
+    return this.#inPlace(where, source, given.get('out'), at, crossing, growth);
   }
 
   plan(length = 0): RotationPlan {
@@ -135,6 +136,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
         logitScale: numbers[1],
         rotaryDim: numbers[2],
         layout: numbers[3] === 1 ? 'interleaved' : 'half',
+        growth: engine.call((raw) => raw.rotationGrowth(handle)),
         lengthPolicy: lengthPolicies[numbers[4]],
       };
     });
@@ -205,22 +207,30 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
     });
   }
 
-  /** Runs an operation that changes its tensor in place, without changing `x` unless it is `out`. */
+  /**
+   * Runs an operation that changes its tensor in place, without changing `x` unless it is `out`. Rows
+   * that grow cannot stay in place.
+   */
   #inPlace(
     where: string,
     source: Source,
     out: unknown,
     at: CapturedPositions,
-    crossing: (raw: RawModule, data: number, from: number, places: number) => number,
+    crossing: Crossing,
+    growth = 0,
   ): Tensor {
     const { engine } = this.#held;
-    const target = captureTarget(engine, where, out, source.shape, {
-      sources: [source],
-      inPlace: source,
-    });
+    const width = source.shape[source.shape.length - 1];
+    const target =
+      growth > 0
+        ? roomFor(engine, where, out, [...source.shape.slice(0, -1), width + growth], [source])
+        : captureTarget(engine, where, out, source.shape, { sources: [source], inPlace: source });
     const arena = new Arena(engine);
     arena.requires(() => requireLive(where, this.#held));
-    const { data, from } = arena.work(target, source);
+    const { data, from } =
+      growth > 0
+        ? { data: arena.output(target), from: arena.input(source) }
+        : arena.work(target, source);
     const places = arena.doubles(at.values);
     return arena.run(where, () => {
       engine.check(where, (raw) => crossing(raw, data.address, from.address, places.address));
@@ -230,6 +240,9 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
 }
 makeDisposable(BoundEncoding.prototype as unknown as { dispose(): void });
 
+/** Computes at `data` from what is at `from`. */
+type Crossing = (raw: RawModule, data: number, from: number, places: number) => number;
+
 const lengths = { min: 0, max: 2 ** 53 };
 
 function rulesOf(info: EncodingInfo) {
@@ -238,7 +251,17 @@ function rulesOf(info: EncodingInfo) {
 
 /** Where a result of this shape goes that is made of positions alone. */
 function result(engine: Engine, where: string, options: unknown, shape: readonly number[]): Target {
-  const out = readOptions(where, options, ['out']).get('out');
+  return roomFor(engine, where, readOptions(where, options, ['out']).get('out'), shape, []);
+}
+
+/** Where a result of this shape goes, which is not that of an input and so may be too large. */
+function roomFor(
+  engine: Engine,
+  where: string,
+  out: unknown,
+  shape: readonly number[],
+  sources: readonly Source[],
+): Target {
   if (sizeOf(shape) > maxElements)
     throw fault('SHAPE_OVERFLOW', {
       where,
@@ -246,7 +269,7 @@ function result(engine: Engine, where: string, options: unknown, shape: readonly
       expected: `of at most ${maxElements} elements`,
       received: text(shapeText(shape)),
     });
-  return captureTarget(engine, where, out, shape, { sources: [] });
+  return captureTarget(engine, where, out, shape, { sources });
 }
 
 /** `source` if its last axis is the width of a row. */
