@@ -93,6 +93,8 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
 
   rotate(x: TensorInput, positions?: Positions, options?: RotateOptions): Tensor {
     const { where, engine, handle, info } = this.#at('rotate', 'rotate');
+    // Asked first: what is read below may dispose of the encoding.
+    const growth = engine.call((raw) => raw.rotationGrowth(handle));
     const given = readOptions(where, options, ['role', 'length', 'inverse', 'out']);
     const key = choice(where, 'role', given.get('role') ?? 'query', ['query', 'key']) === 'key';
     const length = integer(where, 'length', given.get('length') ?? 0, lengths);
@@ -101,7 +103,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
     const at = this.#positions(where, info, positions, source.shape);
     const { batch, heads, n, width, sets } = fold(source.shape, at);
     const role = Number(key);
-    return this.#inPlace(where, source, given.get('out'), at, (raw, data, from, places) =>
+    const crossing: Crossing = (raw, data, from, places) =>
       raw.rotate(
         handle,
         data,
@@ -116,8 +118,8 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
         role,
         length,
         inverse,
-      ),
-    );
+      );
+    return this.#inPlace(where, source, given.get('out'), at, crossing, growth);
   }
 
   plan(length = 0): RotationPlan {
@@ -135,6 +137,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
         logitScale: numbers[1],
         rotaryDim: numbers[2],
         layout: numbers[3] === 1 ? 'interleaved' : 'half',
+        growth: engine.call((raw) => raw.rotationGrowth(handle)),
         lengthPolicy: lengthPolicies[numbers[4]],
       };
     });
@@ -205,22 +208,30 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
     });
   }
 
-  /** Runs an operation that changes its tensor in place, without changing `x` unless it is `out`. */
+  /**
+   * Runs an operation that changes its tensor in place, without changing `x` unless it is `out`. Rows
+   * that grow cannot stay in place.
+   */
   #inPlace(
     where: string,
     source: Source,
     out: unknown,
     at: CapturedPositions,
-    crossing: (raw: RawModule, data: number, from: number, places: number) => number,
+    crossing: Crossing,
+    growth = 0,
   ): Tensor {
     const { engine } = this.#held;
-    const target = captureTarget(engine, where, out, source.shape, {
-      sources: [source],
-      inPlace: source,
-    });
+    const width = source.shape[source.shape.length - 1];
+    const target =
+      growth > 0
+        ? roomFor(engine, where, out, [...source.shape.slice(0, -1), width + growth], [source])
+        : captureTarget(engine, where, out, source.shape, { sources: [source], inPlace: source });
     const arena = new Arena(engine);
     arena.requires(() => requireLive(where, this.#held));
-    const { data, from } = arena.work(target, source);
+    const { data, from } =
+      growth > 0
+        ? { data: arena.output(target), from: arena.input(source) }
+        : arena.work(target, source);
     // Nothing to do needs no positions, of which there may be very many.
     const places = source.size === 0 ? { address: 0 } : arena.doubles(at.values);
     return arena.run(where, () => {
@@ -231,6 +242,9 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
 }
 makeDisposable(BoundEncoding.prototype as unknown as { dispose(): void });
 
+/** Computes at `data` from what is at `from`. */
+type Crossing = (raw: RawModule, data: number, from: number, places: number) => number;
+
 const lengths = { min: 0, max: 2 ** 53 };
 
 function rulesOf(info: EncodingInfo) {
@@ -239,7 +253,17 @@ function rulesOf(info: EncodingInfo) {
 
 /** Where a result of this shape goes that is made of positions alone. */
 function result(engine: Engine, where: string, options: unknown, shape: readonly number[]): Target {
-  const out = readOptions(where, options, ['out']).get('out');
+  return roomFor(engine, where, readOptions(where, options, ['out']).get('out'), shape, []);
+}
+
+/** Where a result of this shape goes, which is not that of an input and so may be too large. */
+function roomFor(
+  engine: Engine,
+  where: string,
+  out: unknown,
+  shape: readonly number[],
+  sources: readonly Source[],
+): Target {
   if (sizeOf(shape) > maxElements)
     throw fault('SHAPE_OVERFLOW', {
       where,
@@ -247,7 +271,7 @@ function result(engine: Engine, where: string, options: unknown, shape: readonly
       expected: `of at most ${maxElements} elements`,
       received: text(shapeText(shape)),
     });
-  return captureTarget(engine, where, out, shape, { sources: [] });
+  return captureTarget(engine, where, out, shape, { sources });
 }
 
 /** `source` if its last axis is the width of a row. */

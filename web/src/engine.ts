@@ -10,7 +10,7 @@ export interface Encoding {
   table(positions: Positions): Table;
   embed(x: Table, positions?: Positions): Table;
   rotate(x: Table, positions?: Positions, options?: { role?: 'query' | 'key' }): Table;
-  plan(): { readonly rotaryDim: number; readonly layout: string };
+  plan(): { readonly rotaryDim: number; readonly layout: string; readonly growth: number };
   bias(queryPositions: Positions, keyPositions: Positions): Table;
   dispose?(): void;
 }
