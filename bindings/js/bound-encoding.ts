@@ -85,23 +85,24 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
     const given = readOptions(where, options, ['out']);
     const source = rows(where, capture(engine, where, 'x', x), width);
     const at = this.#positions(where, info, positions, source.shape);
-    const { batch, heads, n } = fold(source.shape, at);
+    const { batch, heads, n, sets } = fold(source.shape, at);
     return this.#inPlace(where, source, given.get('out'), at, (raw, data, from, places) =>
-      raw.embed(handle, data, from, batch * heads, n, width, places, at.batch),
+      raw.embed(handle, data, from, batch * heads, n, width, places, sets),
     );
   }
 
   rotate(x: TensorInput, positions?: Positions, options?: RotateOptions): Tensor {
     const { where, engine, handle, info } = this.#at('rotate', 'rotate');
+    // Asked first: what is read below may dispose of the encoding.
+    const growth = engine.call((raw) => raw.rotationGrowth(handle));
     const given = readOptions(where, options, ['role', 'length', 'inverse', 'out']);
     const key = choice(where, 'role', given.get('role') ?? 'query', ['query', 'key']) === 'key';
     const length = integer(where, 'length', given.get('length') ?? 0, lengths);
     const inverse = boolean(where, 'inverse', given.get('inverse') ?? false);
     const source = rows(where, capture(engine, where, 'x', x));
     const at = this.#positions(where, info, positions, source.shape);
-    const { batch, heads, n, width } = fold(source.shape, at);
+    const { batch, heads, n, width, sets } = fold(source.shape, at);
     const role = Number(key);
-    const growth = engine.call((raw) => raw.rotationGrowth(handle));
     const crossing: Crossing = (raw, data, from, places) =>
       raw.rotate(
         handle,
@@ -112,7 +113,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
         n,
         width,
         places,
-        at.batch,
+        sets,
         info.axes,
         role,
         length,
@@ -231,7 +232,8 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
       growth > 0
         ? { data: arena.output(target), from: arena.input(source) }
         : arena.work(target, source);
-    const places = arena.doubles(at.values);
+    // Nothing to do needs no positions, of which there may be very many.
+    const places = source.size === 0 ? { address: 0 } : arena.doubles(at.values);
     return arena.run(where, () => {
       engine.check(where, (raw) => crossing(raw, data.address, from.address, places.address));
       return target.finish(engine, data.address);
@@ -295,7 +297,9 @@ function fold(shape: readonly number[], { batch: rowsOfPositions }: CapturedPosi
   const hasBatch = leading.length > 1 || rowsOfPositions > 1;
   const batch = hasBatch ? leading[0] : 1;
   const heads = sizeOf(hasBatch ? leading.slice(1) : leading);
-  return { batch, heads, n, width };
+  // An empty tensor may have any extents: only its width is still to be checked.
+  if (sizeOf(shape) === 0) return { batch: 0, heads, n: 0, width, sets: 1 };
+  return { batch, heads, n, width, sets: rowsOfPositions };
 }
 
 function unsupported(where: string, method: string, reason: string): PosencError {
