@@ -783,7 +783,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "contentFree": true,
   "lengthPolicy": "static",
   "fields": [],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "learned",
@@ -846,6 +847,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "table"
   ]
  },
  {
@@ -944,7 +948,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ]
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope",
@@ -1024,7 +1029,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ]
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-linear",
@@ -1111,7 +1117,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "logarithmic": true
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-ntk",
@@ -1217,7 +1224,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 16
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-dynamic-ntk",
@@ -1334,7 +1342,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ]
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-ntk-by-parts",
@@ -1477,7 +1486,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "default": false
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-yarn",
@@ -1662,7 +1672,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "default": false
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-longrope",
@@ -1809,7 +1820,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 1000000000000000
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-llama3",
@@ -1927,7 +1939,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "logarithmic": true
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-proportional",
@@ -2021,7 +2034,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "logarithmic": true
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-power",
@@ -2115,7 +2129,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "logarithmic": true
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-truncated",
@@ -2234,7 +2249,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "logarithmic": true
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "xpos",
@@ -2328,7 +2344,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 1000000000000000
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rerope",
@@ -2426,7 +2443,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 1000000000
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "leaky-rerope",
@@ -2534,7 +2552,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 1000000000
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "self-extend",
@@ -2654,7 +2673,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 1000000000
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "dual-chunk",
@@ -2773,7 +2793,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 1000000000
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "mrope",
@@ -2882,7 +2903,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ]
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-2d",
@@ -3015,7 +3037,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ]
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-mixed",
@@ -3089,6 +3112,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.5
    }
+  ],
+  "gradients": [
+   "frequencies"
   ]
  },
  {
@@ -3160,6 +3186,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 1
    }
+  ],
+  "gradients": [
+   "phases"
   ]
  },
  {
@@ -3270,7 +3299,10 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ]
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": [
+   "slopes"
+  ]
  },
  {
   "id": "t5",
@@ -3351,6 +3383,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 1
    }
+  ],
+  "gradients": [
+   "table"
   ]
  },
  {
@@ -3448,6 +3483,11 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "keyTable",
+   "valueTable",
+   "queryTable"
   ]
  },
  {
@@ -3609,6 +3649,12 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "u",
+   "v",
+   "relative",
+   "projected"
   ]
  },
  {
@@ -3720,7 +3766,13 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "default": false
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": [
+   "r1",
+   "r2",
+   "w1",
+   "w2"
+  ]
  },
  {
   "id": "sandwich",
@@ -3782,7 +3834,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "logarithmic": true
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "fire",
@@ -3903,6 +3956,14 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "hiddenWeight",
+   "hiddenBias",
+   "outWeight",
+   "outBias",
+   "c",
+   "multiplier"
   ]
  },
  {
@@ -3958,6 +4019,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "table"
   ]
  },
  {
@@ -4091,6 +4155,10 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "deviation": 0.02,
     "usual": true
    }
+  ],
+  "gradients": [
+   "positionQuery",
+   "positionKey"
   ]
  },
  {
@@ -4155,6 +4223,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 1
    }
+  ],
+  "gradients": [
+   "table"
   ]
  },
  {
@@ -4252,6 +4323,11 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.1
    }
+  ],
+  "gradients": [
+   "hiddenWeight",
+   "hiddenBias",
+   "outWeight"
   ]
  },
  {
@@ -4343,6 +4419,10 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "relPosH",
+   "relPosW"
   ]
  },
  {
@@ -4405,6 +4485,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.5
    }
+  ],
+  "gradients": [
+   "table"
   ]
  },
  {
@@ -4556,6 +4639,14 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "hiddenWeight",
+   "hiddenBias",
+   "innerWeight",
+   "innerBias",
+   "outWeight",
+   "outBias"
   ]
  }
 ];

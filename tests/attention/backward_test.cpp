@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The gradients of attention: against differences of the float64 reference, and for every
 /// registered encoding against differences of attention itself.
-#include "posenc/attention/backward.hpp"
+#include "posenc/attention/backward_sequences.hpp"
 
 #include "attention/question.hpp"
 #include "encodings/examples.hpp"
@@ -193,8 +193,7 @@ TYPED_TEST(AttentionGradients, AreTheDifferencesOfTheReference) {
     const Array<float> by = random.floats(s.batch * s.heads * s.queries * s.value_dim);
     const Given given = reference::ask(question);
     ASSERT_TRUE(succeeds(given.status));
-    expect_reference_gradients(question, by,
-                                          gradients(question, given, by, TypeParam{}));
+    expect_reference_gradients(question, by, gradients(question, given, by, TypeParam{}));
   }
 }
 
@@ -305,18 +304,19 @@ struct Variant {
   reference::Wishes extra;
 };
 const std::vector<Variant>& variants() {
-  static const std::vector<Variant> all{{"alibi", {{"slopes", 1}}},
-                                        {"alibi", {{"slopes", 1}, {"form", 2}, {"slopeScale", 0.5}}},
-                                        {"t5", {{"bidirectional", 0}}},
-                                        {"kerple", {{"kind", 1}}},
-                                        {"kerple", {{"symmetric", 1}, {"w1", 1}, {"w2", 1}}},
-                                        {"cope", {{"scaleLogits", 0}}},
-                                        {"fire", {{"l", 20}, {"multiplier", -0.8}, {"c", -0.3}}},
-                                        {"forgetting", {{"form", 1}}},
-                                        {"deberta", {{"buckets", 6}, {"maxDistance", 12}}},
-                                        {"dynamic-bias", {{"logDistance", 1}, {"activation", 1}}},
-                                        {"learned", {}},
-                                        {"transformer-xl", {{"clamp", 5}}}};
+  static const std::vector<Variant> all{
+      {"alibi", {{"slopes", 1}}},
+      {"alibi", {{"slopes", 1}, {"form", 2}, {"slopeScale", 0.5}}},
+      {"t5", {{"bidirectional", 0}}},
+      {"kerple", {{"kind", 1}}},
+      {"kerple", {{"symmetric", 1}, {"w1", 1}, {"w2", 1}}},
+      {"cope", {{"scaleLogits", 0}}},
+      {"fire", {{"l", 20}, {"multiplier", -0.8}, {"c", -0.3}}},
+      {"forgetting", {{"form", 1}}},
+      {"deberta", {{"buckets", 6}, {"maxDistance", 12}}},
+      {"dynamic-bias", {{"logDistance", 1}, {"activation", 1}}},
+      {"learned", {}},
+      {"transformer-xl", {{"clamp", 5}}}};
   return all;
 }
 
@@ -376,8 +376,7 @@ void expect_gradients_of(const Registered& r, const reference::Wishes& extra, bo
   std::vector<Index> sizes;
   for (std::string_view name : e.gradients()) sizes.push_back(options.size(name));
   const Given here = forward(e);
-  const Gradients got =
-      gradients(question, here, by, DefaultRun{}, sizes, static_cast<int>(axes));
+  const Gradients got = gradients(question, here, by, DefaultRun{}, sizes, static_cast<int>(axes));
   ASSERT_TRUE(succeeds(got.status));
   const double loss_here = weighed(here.output, by);
 

@@ -231,8 +231,7 @@ inline double scale_of(const Question& ask) {
 /// The reference's answer.
 inline Answer answer(const Question& ask, Terms terms = {}) {
   const AttentionShape& s = ask.shape;
-  Answer given =
-      attention(s, ask.q, ask.k, ask.v, scale_of(ask), terms_of(ask, std::move(terms)));
+  Answer given = attention(s, ask.q, ask.k, ask.v, scale_of(ask), terms_of(ask, std::move(terms)));
   for (Index row = 0; row < given.log_sum_exp.size(); ++row)  // what is in no sequence has no sink
     if (!ask.exists(row / s.queries / s.heads, row % s.queries)) given.log_sum_exp[row] = -infinity;
   return given;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "posenc/attention/backward.hpp"
+#include "posenc/attention/backward_sequences.hpp"
 
 namespace posenc {
 

@@ -71,11 +71,11 @@ struct ValueTile {
 /// score, backwards: from the gradient of the scores that score() left to that of what it was given.
 /// Gradients are 0 at hidden pairs, so a sum over a tile needs no rule of its own.
 struct ScoreGradient {
-  ScoreTile tile;         ///< as score() got it; `scores` are meaningful only where needs_scores()
-  View2<float> gradient;  ///< [queries, keys]; changed in place where score() does more than add
-  View2<float> q, k;      ///< gradients of tile.q and tile.k, added to; null for content-free ones
+  ScoreTile tile;          ///< as score() got it; `scores` are meaningful only where needs_scores()
+  View2<float> gradient;   ///< [queries, keys]; changed in place where score() does more than add
+  View2<float> q, k;       ///< gradients of tile.q and tile.k, added to; null for content-free ones
   double* sums = nullptr;  ///< gradient_size() doubles of the encoding's own making, added to
-  View2<float> carry{};  ///< as tile.carry, for the way back: tiles come in the opposite order
+  View2<float> carry{};    ///< as tile.carry, for the way back: tiles come in the opposite order
 };
 
 /// value, backwards. Weights are normalised here.

@@ -120,8 +120,7 @@ class Alibi : public EncodingDefaults {
     double sum = 0;
     if (form_ == Form::key)
       for (Index i = 0; i < g.gradient.rows; ++i)
-        for (Index j = 0; j < g.gradient.cols; ++j)
-          sum += g.gradient.row(i)[j] * g.tile.k_pos[j];
+        for (Index j = 0; j < g.gradient.cols; ++j) sum += g.gradient.row(i)[j] * g.tile.k_pos[j];
     else
       for_each_distance(g, [&](double relative, double by) {
         sum += by * (form_ == Form::symmetric ? -std::abs(relative) : relative);

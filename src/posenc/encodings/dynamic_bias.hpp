@@ -153,8 +153,8 @@ class DynamicBias : public EncodingDefaults {
   /// Of table t among the sums, in the order of `gradients`; without outBias there is room for it.
   Index start(Index t) const {
     const Index n = width();
-    const std::array sizes{n, n, layers() * n * n, layers() * n, Index{o_.heads} * n,
-                           Index{o_.heads}};
+    const std::array sizes{
+        n, n, layers() * n * n, layers() * n, Index{o_.heads} * n, Index{o_.heads}};
     Index sum = 0;
     for (std::size_t i = 0; i < static_cast<std::size_t>(t); ++i) sum += sizes[i];
     return sum;

@@ -164,8 +164,8 @@ class TransformerXl : public EncodingDefaults {
     for (Index relative = -reach_; relative <= reach_; ++relative) {
       fill_waves(-static_cast<double>(relative), sums);
       for (Index row = 0; row < all(); ++row) {
-        const double by = sums[2 * all() + near_.place(row / o_.head_dim, relative + reach_,
-                                                       row % o_.head_dim)];
+        const double by =
+            sums[2 * all() + near_.place(row / o_.head_dim, relative + reach_, row % o_.head_dim)];
         if (rows == 0)
           project_back(row, by, sums);
         else if (tables[3] != nullptr)
