@@ -85,23 +85,25 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
     const given = readOptions(where, options, ['out']);
     const source = rows(where, capture(engine, where, 'x', x), width);
     const at = this.#positions(where, info, positions, source.shape);
-    const { batch, heads, n } = fold(source.shape, at);
+    const { batch, heads, n, sets } = fold(source.shape, at);
     return this.#inPlace(where, source, given.get('out'), at, (raw, data, from, places) =>
-      raw.embed(handle, data, from, batch * heads, n, width, places, at.batch),
+      raw.embed(handle, data, from, batch * heads, n, width, places, sets),
     );
   }
 
   rotate(x: TensorInput, positions?: Positions, options?: RotateOptions): Tensor {
     const { where, engine, handle, info } = this.#at('rotate', 'rotate');
+    // Asked first: what is read below may dispose of the encoding.
+    const growth = engine.call((raw) => raw.rotationGrowth(handle));
     const given = readOptions(where, options, ['role', 'length', 'inverse', 'out']);
     const key = choice(where, 'role', given.get('role') ?? 'query', ['query', 'key']) === 'key';
     const length = integer(where, 'length', given.get('length') ?? 0, lengths);
     const inverse = boolean(where, 'inverse', given.get('inverse') ?? false);
     const source = rows(where, capture(engine, where, 'x', x));
     const at = this.#positions(where, info, positions, source.shape);
-    const { batch, heads, n, width } = fold(source.shape, at);
+    const { batch, heads, n, width, sets } = fold(source.shape, at);
     const role = Number(key);
-    return this.#inPlace(where, source, given.get('out'), at, (raw, data, from, places) =>
+    const crossing: Crossing = (raw, data, from, places) =>
       raw.rotate(
         handle,
         data,
@@ -111,13 +113,13 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
         n,
         width,
         places,
-        at.batch,
+        sets,
         info.axes,
         role,
         length,
         inverse,
-      ),
-    );
+      );
+    return this.#inPlace(where, source, given.get('out'), at, crossing, growth);
   }
 
   plan(length = 0): RotationPlan {
@@ -135,6 +137,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
         logitScale: numbers[1],
         rotaryDim: numbers[2],
         layout: numbers[3] === 1 ? 'interleaved' : 'half',
+        growth: engine.call((raw) => raw.rotationGrowth(handle)),
         lengthPolicy: lengthPolicies[numbers[4]],
       };
     });
@@ -205,23 +208,32 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
     });
   }
 
-  /** Runs an operation that changes its tensor in place, without changing `x` unless it is `out`. */
+  /**
+   * Runs an operation that changes its tensor in place, without changing `x` unless it is `out`. Rows
+   * that grow cannot stay in place.
+   */
   #inPlace(
     where: string,
     source: Source,
     out: unknown,
     at: CapturedPositions,
-    crossing: (raw: RawModule, data: number, from: number, places: number) => number,
+    crossing: Crossing,
+    growth = 0,
   ): Tensor {
     const { engine } = this.#held;
-    const target = captureTarget(engine, where, out, source.shape, {
-      sources: [source],
-      inPlace: source,
-    });
+    const width = source.shape[source.shape.length - 1];
+    const target =
+      growth > 0
+        ? roomFor(engine, where, out, [...source.shape.slice(0, -1), width + growth], [source])
+        : captureTarget(engine, where, out, source.shape, { sources: [source], inPlace: source });
     const arena = new Arena(engine);
     arena.requires(() => requireLive(where, this.#held));
-    const { data, from } = arena.work(target, source);
-    const places = arena.doubles(at.values);
+    const { data, from } =
+      growth > 0
+        ? { data: arena.output(target), from: arena.input(source) }
+        : arena.work(target, source);
+    // Nothing to do needs no positions, of which there may be very many.
+    const places = source.size === 0 ? { address: 0 } : arena.doubles(at.values);
     return arena.run(where, () => {
       engine.check(where, (raw) => crossing(raw, data.address, from.address, places.address));
       return target.finish(engine, data.address);
@@ -229,6 +241,9 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
   }
 }
 makeDisposable(BoundEncoding.prototype as unknown as { dispose(): void });
+
+/** Computes at `data` from what is at `from`. */
+type Crossing = (raw: RawModule, data: number, from: number, places: number) => number;
 
 const lengths = { min: 0, max: 2 ** 53 };
 
@@ -238,7 +253,17 @@ function rulesOf(info: EncodingInfo) {
 
 /** Where a result of this shape goes that is made of positions alone. */
 function result(engine: Engine, where: string, options: unknown, shape: readonly number[]): Target {
-  const out = readOptions(where, options, ['out']).get('out');
+  return roomFor(engine, where, readOptions(where, options, ['out']).get('out'), shape, []);
+}
+
+/** Where a result of this shape goes, which is not that of an input and so may be too large. */
+function roomFor(
+  engine: Engine,
+  where: string,
+  out: unknown,
+  shape: readonly number[],
+  sources: readonly Source[],
+): Target {
   if (sizeOf(shape) > maxElements)
     throw fault('SHAPE_OVERFLOW', {
       where,
@@ -246,7 +271,7 @@ function result(engine: Engine, where: string, options: unknown, shape: readonly
       expected: `of at most ${maxElements} elements`,
       received: text(shapeText(shape)),
     });
-  return captureTarget(engine, where, out, shape, { sources: [] });
+  return captureTarget(engine, where, out, shape, { sources });
 }
 
 /** `source` if its last axis is the width of a row. */
@@ -272,7 +297,9 @@ function fold(shape: readonly number[], { batch: rowsOfPositions }: CapturedPosi
   const hasBatch = leading.length > 1 || rowsOfPositions > 1;
   const batch = hasBatch ? leading[0] : 1;
   const heads = sizeOf(hasBatch ? leading.slice(1) : leading);
-  return { batch, heads, n, width };
+  // An empty tensor may have any extents: only its width is still to be checked.
+  if (sizeOf(shape) === 0) return { batch: 0, heads, n: 0, width, sets: 1 };
+  return { batch, heads, n, width, sets: rowsOfPositions };
 }
 
 function unsupported(where: string, method: string, reason: string): PosencError {

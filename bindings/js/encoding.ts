@@ -22,7 +22,7 @@ export interface RotateOptions {
   length?: number;
   /** Undo the rotation. @default false */
   inverse?: boolean;
-  /** Where the result goes; may be `x` itself. */
+  /** Where the result goes; may be `x` itself unless rows grow. */
   out?: Tensor;
 }
 
@@ -38,6 +38,11 @@ export interface RotationPlan {
   readonly rotaryDim: number;
   /** Which channels form a pair: i and i + rotaryDim/2, or 2i and 2i + 1. */
   readonly layout: 'half' | 'interleaved';
+  /**
+   * By how many channels rows become wider: 0, or `rotaryDim` where each channel is the length of a
+   * pair, whose two parts are then i and i + rotaryDim.
+   */
+  readonly growth: number;
   /** Whether the frequencies depend on the length. */
   readonly lengthPolicy: string;
 }
@@ -59,7 +64,7 @@ export interface EmbedMethods {
 }
 
 export interface RotateMethods {
-  /** x [..., n, D] with each row turned to its position. */
+  /** x [..., n, D] with each row turned to its position; [..., n, D + growth] where rows grow. */
   rotate(x: TensorInput, positions?: Positions, options?: RotateOptions): Tensor;
   plan(length?: number): RotationPlan;
 }

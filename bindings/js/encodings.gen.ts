@@ -428,6 +428,17 @@ export interface EncodingOptions {
     /** Radians per column, then per row [2, heads, headDim / 2], of shape [2, heads, headDim / 2]. */
     frequencies: TensorInput;
   };
+  /** PoPE. Each channel becomes a vector: its length from the content, its direction from the position. Gopalakrishnan et al., 2025. */
+  'pope': {
+    /** Number of attention heads. Integer from 1 to 4096. */
+    heads: number;
+    /** Width of one head; rows become twice as wide. Integer from 1 to 2048. */
+    headDim: number;
+    /** Theta: the wavelengths span 2 pi to 2 pi base. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Learned angles that keys are turned by, used within -2 pi and 0 [heads, headDim]; none when left out, of shape [heads, headDim]. */
+    phases?: TensorInput;
+  };
   /** ALiBi. A penalty proportional to distance, with a fixed slope per head. Press, Smith & Lewis, 2022. */
   'alibi': {
     /** Query heads. Integer from 1 to 65536. */
@@ -672,6 +683,7 @@ export interface EncodingSites {
   'mrope': 'rotate';
   'rope-2d': 'rotate';
   'rope-mixed': 'rotate';
+  'pope': 'rotate';
   'alibi': 'score';
   't5': 'score';
   'shaw': 'score' | 'value';
@@ -3076,6 +3088,77 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
      }
     ],
     "deviation": 0.5
+   }
+  ]
+ },
+ {
+  "id": "pope",
+  "title": "PoPE",
+  "summary": "Each channel becomes a vector: its length from the content, its direction from the position.",
+  "formula": "s(m, j) = Σ_c softplus(q_c)·softplus(k_c)·cos((m − j)·base^(−c/d) − δ_c)/√d",
+  "paper": "Gopalakrishnan et al., 2025",
+  "url": "https://arxiv.org/abs/2509.10534",
+  "usedBy": [
+   "x-transformers"
+  ],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "textAxes": false,
+  "relative": true,
+  "contentFree": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "heads",
+    "doc": "Number of attention heads.",
+    "type": "integer",
+    "required": true,
+    "example": 4,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "headDim",
+    "doc": "Width of one head; rows become twice as wide.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 2048
+   },
+   {
+    "name": "base",
+    "doc": "Theta: the wavelengths span 2 pi to 2 pi base.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   }
+  ],
+  "tables": [
+   {
+    "name": "phases",
+    "doc": "Learned angles that keys are turned by, used within -2 pi and 0 [heads, headDim]; none when left out.",
+    "required": false,
+    "shape": [
+     {
+      "option": "heads",
+      "times": 1,
+      "plus": 0
+     },
+     {
+      "option": "headDim",
+      "times": 1,
+      "plus": 0
+     }
+    ],
+    "deviation": 1
    }
   ]
  },

@@ -101,6 +101,9 @@ int embed_width(Address handle) { return static_cast<int>(encoding(handle).embed
 int bias_heads(Address handle) {
   return static_cast<int>(std::max<Index>(1, encoding(handle).heads()));
 }
+int rotation_growth(Address handle) {
+  return static_cast<int>(encoding(handle).rotation().growth());
+}
 int plan_pairs(Address handle) { return static_cast<int>(encoding(handle).rotation().pairs); }
 
 int check_positions(Address handle, Address positions, int count, int axes) {
@@ -142,7 +145,7 @@ int plan(Address handle, double length, Address out) {
   const posenc::Plan p = encoding(handle).plan(length, values + 5);
   values[0] = p.attention_factor;
   values[1] = p.logit_scale;
-  values[2] = static_cast<double>(2 * p.rotation.pairs);
+  values[2] = static_cast<double>(2 * p.rotation.pairs - p.rotation.growth());
   values[3] = static_cast<double>(p.rotation.layout);
   values[4] = static_cast<double>(p.length_policy);
   return 0;
@@ -268,6 +271,7 @@ EMSCRIPTEN_BINDINGS(posenc) {
 
   function("embedWidth", &embed_width);
   function("biasHeads", &bias_heads);
+  function("rotationGrowth", &rotation_growth);
   function("planPairs", &plan_pairs);
   function("checkPositions", &check_positions);
   function("embed", &embed);

@@ -188,6 +188,74 @@ TYPED_TEST(Extensions, TurnEachHeadItsOwnWay) {
   }
 }
 
+/// Makes a vector of each of 3 channels, at angles that differ from queries to keys.
+struct Widening : Plain {
+  static constexpr Spec spec = spec_of("widening", {.rotate = true});
+  static Result<Widening> make(Options) { return Widening{}; }
+  static double angle(double position, Index channel, Role role) {
+    return position / (1.0 + static_cast<double>(channel)) + (role == Role::key ? 0.5 : 0);
+  }
+  Rotation rotation() const { return {.pairs = 3, .partner = 3, .polar = true}; }
+  Plan plan(double, double*) const { return {.inverse_frequencies = {}, .rotation = rotation()}; }
+  void angles(const AngleBlock& b) const {
+    for (Index t = 0; t < b.positions.count; ++t)
+      for (Index i = 0; i < 3; ++i) {
+        const double a = angle(b.positions[t], i, b.role);
+        b.out.row(t)[i] = static_cast<float>(std::cos(a));
+        b.out.row(t)[3 + i] = static_cast<float>(std::sin(a));
+      }
+  }
+};
+
+TYPED_TEST(Extensions, MakeRowsWiderByARotation) {
+  const Encoding e = made<Widening, TypeParam>({});
+  AttentionShape s = shape;
+  s.head_dim = 3;
+  for (bool causal : {false, true})
+    for (const TileSizes& tiles : tilings) {
+      const Question question = question_of(e, s, tiles, causal);
+      Question unrotated = question;
+      unrotated.q = Array<float>(question.q.size());
+      reference::Terms terms;
+      terms.bias = [&](Index b, Index h, Index t, Index j) {
+        const float* q = question.q.data() + ((b * 4 + h) * 23 + t) * 3;
+        const float* k = question.k.data() + ((b * 2 + h / 2) * 45 + j) * 3;
+        double sum = 0;
+        for (Index i = 0; i < 3; ++i)
+          sum += std::log1p(std::exp(double{q[i]})) * std::log1p(std::exp(double{k[i]})) *
+                 std::cos(Widening::angle(static_cast<double>(question.first_query() + t), i,
+                                          Role::query) -
+                          Widening::angle(static_cast<double>(j), i, Role::key));
+        return sum / std::sqrt(3.0);
+      };
+      expect_close(question, ask<TypeParam>(question), answer(unrotated, terms));
+    }
+}
+
+/// Adds q · k once more, so it must know what q is.
+struct Content : Plain {
+  static constexpr Spec spec = spec_of("content", {.score = true});
+  static Result<Content> make(Options) { return Content{}; }
+  template <class Arch>
+  void score(Arch, const ScoreTile&) const {}
+};
+
+TEST(Extensions, RefuseARotationThatMakesRowsWiderBesideWhatWorksOnThem) {
+  const Encoding widening = made<Widening>({}), other = made<HeadByHead>({}),
+                 content = made<Content>({});
+  AttentionShape s = shape;
+  s.head_dim = 3;
+  s.heads = s.kv_heads = 3;
+  Question question = Question::of(s);
+  for (const Encoding* beside : {&other, &content}) {
+    question.encodings = {&widening, beside};
+    const Status status = ask(question).status;
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, Errc::unsupported);
+    EXPECT_EQ(status.error().field, beside->traits().id);
+  }
+}
+
 /// Doubles every logit, and multiplies the query at position p by 1 + p / 10.
 struct Louder : Plain {
   static constexpr Spec spec = spec_of("louder", {});

@@ -13,6 +13,8 @@ export interface Plan {
   readonly logitScale: number;
   readonly rotaryDim: number;
   readonly layout: string;
+  /** How many channels a rotated one becomes. */
+  readonly growth: number;
   readonly lengthPolicy: string;
 }
 export interface Encoding {

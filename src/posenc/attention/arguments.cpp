@@ -24,6 +24,22 @@ Status check_geometry(const Encoding& e, const AttentionShape& s) {
   return {};
 }
 
+/// A row that grows is no longer one that another rotation or a content term could work on.
+Status check_growth(std::span<const Encoding* const> encodings) {
+  const auto content_term = [](const Encoding& e) {
+    return e.traits().sites.score && !e.traits().content_free;
+  };
+  for (const Encoding* grows : encodings) {
+    if (grows->rotation().growth() == 0) continue;
+    for (const Encoding* other : encodings)
+      if (other != grows && (other->traits().sites.rotate || content_term(*other)))
+        return Error{.code = Errc::unsupported,
+                     .field = other->traits().id,
+                     .expected = "left out beside an encoding that makes rows wider"};
+  }
+  return {};
+}
+
 /// Rows and columns cannot be told from the order of tokens.
 Status check_presence(const Encoding& e, const AttentionArguments& a) {
   const Traits& t = e.traits();
@@ -57,6 +73,7 @@ Status check(const AttentionArguments& a) {
   if (a.encodings.size() > AttentionArguments::max_encodings)
     return wrong(Errc::unsupported, "encoding", "at most 8 encodings",
                  static_cast<Index>(a.encodings.size()));
+  if (Status checked = check_growth(a.encodings); !checked) return checked;
   std::optional<double> wish;
   Index remaps = 0;
   for (const Encoding* e : a.encodings) {

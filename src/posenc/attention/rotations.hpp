@@ -17,16 +17,19 @@ class Rotations {
   /// Dual chunk attention has the most: same chunk, next chunk, farther chunks.
   static constexpr Index max_copies = 3;
 
-  explicit Rotations(const AttentionArguments& a) : shape_(a.shape) {
+  explicit Rotations(const AttentionArguments& a) : shape_(a.shape), width_(a.shape.head_dim) {
     for (const Encoding* e : a.encodings) {
       if (!e->traits().sites.rotate) continue;
       entries_[count_++] = {e, e->rotation(), {}, {}};
+      width_ += entries_[count_ - 1].rotation.growth();
       if (e->copies() > 1) remap_ = e;
       per_head_ = per_head_ || e->table_heads() > 1;
     }
   }
 
   bool any() const { return count_ > 0; }
+  /// Of a rotated row.
+  Index width() const { return width_; }
   /// Whether tables must be filled anew for each key head.
   bool per_head() const { return per_head_; }
   Index copies() const { return remap_ ? remap_->copies() : 1; }
@@ -118,6 +121,7 @@ class Rotations {
   std::span<const Entry> entries() const { return {entries_.data(), count_}; }
 
   AttentionShape shape_;
+  Index width_;
   std::array<Entry, AttentionArguments::max_encodings> entries_{};
   std::size_t count_ = 0;
   const Encoding* remap_ = nullptr;

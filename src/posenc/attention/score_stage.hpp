@@ -40,9 +40,8 @@ class ScoreStage {
   void carve(Arena& arena) {
     placement.carve(arena);
     rotations.carve(arena);
-    panels.carve(arena, rotations.key_copies());
-    const Index dim = a_.shape.head_dim;
-    queries_ = arena.take<float>(rotations.copies() * rows, dim);
+    panels.carve(arena, rotations);
+    queries_ = arena.take<float>(rotations.copies() * rows, rotations.width());
     tile = {arena.take<float>(rows, panels.tile_keys), rows, panels.tile_keys, panels.tile_keys};
     others_ = arena.take<float>((rotations.copies() - 1) * rows, panels.tile_keys);
     chosen_ = arena.take<std::uint8_t>(panels.tile_keys);
@@ -58,7 +57,8 @@ class ScoreStage {
         const Segment seg = block.segment(i);
         const View2<float> part = all.slice(seg.first_row, seg.count);
         for (Index t = 0; t < seg.count; ++t)
-          std::copy_n(a_.q.at(block.batch, seg.head, seg.first_query + t), all.cols, part.row(t));
+          std::copy_n(a_.q.at(block.batch, seg.head, seg.first_query + t), a_.shape.head_dim,
+                      part.row(t));
         rotations.rotate_queries(part, seg.first_query, copy);
       }
       for (Index i = 0; i < block.rows(); ++i) {
@@ -117,7 +117,7 @@ class ScoreStage {
 
  private:
   View2<float> queries(Index copy) const {
-    const Index dim = a_.shape.head_dim;
+    const Index dim = rotations.width();
     return {queries_ + copy * rows * dim, rows, dim, dim};
   }
 
@@ -204,7 +204,7 @@ class ScoreStage {
   double scale_;
   bool newest_first_ = false, fresh_ = true;
   Index scratch_size_ = 0, carry_width_ = 0;
-  float* queries_ = nullptr;        ///< [copies][rows, D], rotated and scaled
+  float* queries_ = nullptr;        ///< [copies][rows, rotated width], rotated and scaled
   float* others_ = nullptr;         ///< [copies - 1][rows, tile_keys]: scores of the other copies
   std::uint8_t* chosen_ = nullptr;  ///< [tile_keys]
   float* scratch_ = nullptr;

@@ -37,6 +37,8 @@ export interface Picture {
   readonly definitions: readonly string[];
   /** Of an encoding that turns every head in its own way: the one drawn. */
   readonly head?: number;
+  /** Of an encoding that makes rows wider: by how much. */
+  readonly growth?: number;
 }
 
 export const mostCells = 1 << 22;
@@ -105,9 +107,13 @@ function ofRotation(
   const named = effective(info, 'heads', settings);
   const heads = Number(named ?? 1);
   const head = Math.max(0, Math.min(heads - 1, wantedHead));
-  const { rotaryDim, layout } = encoding.plan();
-  const rows = Math.max(1, rotaryDim / 2);
-  limit(heads * headDim * columns);
+  const { rotaryDim, layout, growth } = encoding.plan();
+  // Rows that grow hold the first half of every pair only, and its length in place of it.
+  const grows = growth > 0;
+  const pairs = grows ? rotaryDim : rotaryDim / 2;
+  const rows = Math.max(1, pairs);
+  const width = headDim + growth;
+  limit(heads * width * columns);
   const firstOf = (pair: number): number => (layout === 'half' ? pair : 2 * pair);
   /** The same vector at `count` places in every head, turned; of that the head drawn. */
   const turned = (vector: Float32Array, count: number, role: 'query' | 'key'): Float32Array => {
@@ -116,25 +122,27 @@ function ofRotation(
     const shape = named === undefined ? [count, headDim] : [heads, count, headDim];
     return encoding
       .rotate({ shape, data }, place(0, count), { role })
-      .data.subarray(head * count * headDim, (head + 1) * count * headDim);
+      .data.subarray(head * count * width, (head + 1) * count * width);
   };
   const units = new Float32Array(headDim);
-  for (let pair = 0; pair < rotaryDim / 2; pair += 1) units[firstOf(pair)] = 1;
+  for (let pair = 0; pair < pairs; pair += 1) units[firstOf(pair)] = 1;
   const angles = turned(units, columns, 'query');
   const cells = new Float32Array(rows * columns);
   for (let row = 0; row < rows; row += 1)
     for (let column = 0; column < columns; column += 1)
-      cells[row * columns + column] = angles[column * headDim + firstOf(row)] as number;
+      cells[row * columns + column] =
+        (angles[column * width + firstOf(row)] as number) / (grows ? (angles[0] as number) : 1);
 
   const ones = new Float32Array(headDim).fill(1);
   const queries = turned(ones, columns, 'query');
   const key = turned(ones, 1, 'key');
+  const size = grows ? key.reduce((sum, value) => sum + value ** 2, 0) : headDim;
   const agreement = new Float64Array(columns);
   for (let column = 0; column < columns; column += 1) {
     let dot = 0;
-    for (let i = 0; i < headDim; i += 1)
-      dot += (queries[column * headDim + i] as number) * (key[i] as number);
-    agreement[column] = dot / headDim;
+    for (let i = 0; i < width; i += 1)
+      dot += (queries[column * width + i] as number) * (key[i] as number);
+    agreement[column] = dot / size;
   }
   return {
     columns,
@@ -149,7 +157,9 @@ function ofRotation(
     baseline: 0,
     curveName: 'agreement of two equal vectors',
     definitions: [
-      'Map: the cosine of the angle by which each pair of channels turns at a position.',
+      grows
+        ? 'Map: the cosine of the angle at which each channel, now the length of a pair, points at a position.'
+        : 'Map: the cosine of the angle by which each pair of channels turns at a position.',
       'Curve: a vector of ones at position δ times the same at position 0, over the width: (1/n) Σ cos(ωᵢ δ).',
       ...(named === undefined
         ? []
@@ -158,6 +168,7 @@ function ofRotation(
           ]),
     ],
     ...(named === undefined ? {} : { head }),
+    ...(grows ? { growth } : {}),
   };
 }
 
