@@ -13,7 +13,7 @@ export interface Plan {
   readonly logitScale: number;
   readonly rotaryDim: number;
   readonly layout: string;
-  /** How many channels a rotated one becomes. */
+  /** How many channels wider rows become. */
   readonly growth: number;
   readonly lengthPolicy: string;
 }
@@ -29,6 +29,7 @@ export interface AttentionOptions {
   encoding?: Encoding;
   causal?: boolean;
   weights?: boolean;
+  scale?: number;
   queryPositions?: Positions;
   keyPositions?: Positions;
 }

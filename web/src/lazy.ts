@@ -7,6 +7,7 @@ import type { Store } from './model/state.ts';
 type Open = (engine: Engine, store: Store) => Promise<void>;
 
 const loaders: Readonly<Record<string, () => Promise<{ open: Open }>>> = {
+  beyond: () => import('./labs/beyond/lab.ts'),
   config: () => import('./labs/doctor/lab.ts'),
 };
 

@@ -42,6 +42,17 @@ export const keys = {
   at: number(0, 0, longestSequence * 16, true),
   kind: text('', 64),
   lenient: flag(),
+  /** Beyond the trained length: width of a head, base, trained length and target. */
+  hd: number(128, 4, 512, true),
+  theta: number(10000, 1.0001, 1e12),
+  from: number(4096, 16, longestSequence, true),
+  to: number(32768, 32, longestSequence, true),
+  /** Methods drawn, joined by commas; empty is the usual choice. */
+  methods: text('', 1024),
+  /** Lists of divisors: name:1,2,3;name:… */
+  lists: text('', 16384),
+  /** Whether scores take along what a method multiplies them by. */
+  hot: flag(true),
 } as const;
 
 export type Values = {

@@ -98,7 +98,6 @@ export class PlotPanel {
       ? data.xText(column)
       : 'Point at the figure, or Tab to it and use the arrows.';
     setText(this.#place, pinned ? `${place} · pinned` : place);
-    this.#legend.classList.toggle('idle', !active);
     data.plot.series.forEach((one, i) => {
       const value = one.values[column] as number;
       const shown = Number.isFinite(value) ? grouped(value, 6) : '—';

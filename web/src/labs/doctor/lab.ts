@@ -177,6 +177,7 @@ class ConfigLab {
           box(
             'button-row',
             button('Open in the atlas', () => this.#openAtlas()),
+            button('Stretch it further', () => this.#stretch()),
           ),
         ),
       ),
@@ -340,6 +341,29 @@ class ConfigLab {
   #code(write: (text: string, one: KindRead, lenient: boolean) => string): void {
     const one = this.#current?.one;
     if (one) void copy(write(this.#text.value, one, this.store.get().values.lenient), 'Code');
+  }
+  /** The same model in the second lab: its numbers as it was trained, and the length its scaling is made for. */
+  #stretch(): void {
+    const one = this.#current?.one;
+    if (!one) return;
+    const { options } = one.kind.encoding;
+    const { headDim, base, originalLength } = options;
+    const trained = Number(originalLength ?? one.trained);
+    const reach = Math.max(Number(one.length ?? 0), 2 * trained);
+    const lists = Object.entries(options)
+      .filter(([, value]) => Array.isArray(value) && value.length === Number(headDim) / 2)
+      .map(([name, value]) => `${name}:${(value as number[]).join(',')}`);
+    this.store.set({
+      lab: 'beyond',
+      values: {
+        ...this.store.get().values,
+        ...(typeof headDim === 'number' ? { hd: headDim } : {}),
+        ...(typeof base === 'number' ? { theta: base } : {}),
+        ...(trained >= 16 ? { from: trained, to: Math.min(reach, longestSequence) } : {}),
+        lists: lists.join(';'),
+      },
+    });
+    byId('beyond').scrollIntoView();
   }
   #openAtlas(): void {
     const one = this.#current?.one;
