@@ -12,6 +12,7 @@ export interface Encoding {
   rotate(x: Table, positions?: Positions, options?: { role?: 'query' | 'key' }): Table;
   plan(): { readonly rotaryDim: number; readonly layout: string; readonly growth: number };
   bias(queryPositions: Positions, keyPositions: Positions): Table;
+  distances(queryPositions: Positions, keyPositions: Positions): { readonly data: Float64Array };
   dispose?(): void;
 }
 export interface AttentionOptions {
