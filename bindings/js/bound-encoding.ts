@@ -87,23 +87,24 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
     const given = readOptions(where, options, ['out']);
     const source = rows(where, capture(engine, where, 'x', x), width);
     const at = this.#positions(where, info, positions, source.shape);
-    const { batch, heads, n } = fold(source.shape, at);
+    const { batch, heads, n, sets } = fold(source.shape, at);
     return this.#inPlace(where, source, given.get('out'), at, (raw, data, from, places) =>
-      raw.embed(handle, data, from, batch * heads, n, width, places, at.batch),
+      raw.embed(handle, data, from, batch * heads, n, width, places, sets),
     );
   }
 
   rotate(x: TensorInput, positions?: Positions, options?: RotateOptions): Tensor {
     const { where, engine, handle, info } = this.#at('rotate', 'rotate');
+    // Asked first: what is read below may dispose of the encoding.
+    const growth = engine.call((raw) => raw.rotationGrowth(handle));
     const given = readOptions(where, options, ['role', 'length', 'inverse', 'out']);
     const key = choice(where, 'role', given.get('role') ?? 'query', ['query', 'key']) === 'key';
     const length = integer(where, 'length', given.get('length') ?? 0, lengths);
     const inverse = boolean(where, 'inverse', given.get('inverse') ?? false);
     const source = rows(where, capture(engine, where, 'x', x));
     const at = this.#positions(where, info, positions, source.shape);
-    const { batch, heads, n, width } = fold(source.shape, at);
+    const { batch, heads, n, width, sets } = fold(source.shape, at);
     const role = Number(key);
-    const growth = engine.call((raw) => raw.rotationGrowth(handle));
     const crossing: Crossing = (raw, data, from, places) =>
       raw.rotate(
         handle,
@@ -114,7 +115,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
         n,
         width,
         places,
-        at.batch,
+        sets,
         info.axes,
         role,
         length,
@@ -255,7 +256,8 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
       growth > 0
         ? { data: arena.output(target), from: arena.input(source) }
         : arena.work(target, source);
-    const places = arena.doubles(at.values);
+    // Nothing to do needs no positions, of which there may be very many.
+    const places = source.size === 0 ? { address: 0 } : arena.doubles(at.values);
     return arena.run(where, () => {
       engine.check(where, (raw) => crossing(raw, data.address, from.address, places.address));
       return target.finish(engine, data.address);

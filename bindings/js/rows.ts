@@ -64,7 +64,9 @@ export function fold(shape: readonly number[], { batch: rowsOfPositions }: Captu
   const hasBatch = leading.length > 1 || rowsOfPositions > 1;
   const batch = hasBatch ? leading[0] : 1;
   const heads = sizeOf(hasBatch ? leading.slice(1) : leading);
-  return { batch, heads, n, width };
+  // An empty tensor may have any extents: only its width is still to be checked.
+  if (sizeOf(shape) === 0) return { batch: 0, heads, n: 0, width, sets: 1 };
+  return { batch, heads, n, width, sets: rowsOfPositions };
 }
 
 export function unsupported(where: string, method: string, reason: string): PosencError {

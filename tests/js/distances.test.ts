@@ -3,8 +3,8 @@
 
 import { encodings } from 'posenc';
 import { describe, expect, it } from 'vitest';
-import { pe } from './support/instance.ts';
 import { expectRefusal } from './support/failure.ts';
+import { pe } from './support/instance.ts';
 
 const count = (n: number) => Array.from({ length: n }, (_, i) => i);
 const numbers = (line: string) => line.split(' ').map(Number);
