@@ -42,7 +42,7 @@ struct AngleBlock {
 /// score: scaled scores of a block, before the mask and the softmax, changed in place.
 struct ScoreTile {
   View2<float> scores;   ///< [queries, keys]
-  View2<const float> q;  ///< the query rows, rotated and multiplied by `scale`
+  View2<const float> q;  ///< the query rows, rotated and multiplied by `scale` and temperature
   View2<const float> k;  ///< the key rows as given, not rotated
   Positions q_pos, k_pos;
   Index head = 0;            ///< query head
@@ -50,6 +50,11 @@ struct ScoreTile {
   float* scratch = nullptr;  ///< room for score_scratch(queries, keys) floats
   View2<float> carry{};  ///< [queries, carry_width()]: kept from tile to tile of a block of queries
   bool first = true;     ///< the first tile of the block: carry holds nothing yet
+  /// [queries]: what each query was multiplied by for where it stands, beside `scale`; null: 1.
+  const float* temperatures = nullptr;
+  constexpr float temperature(Index query) const {
+    return temperatures == nullptr ? 1.0f : temperatures[query];
+  }
 };
 
 /// value: unnormalised weights of a block and the rows they are summed into. Rescaling the running
