@@ -256,7 +256,7 @@ TEST(Extensions, RefuseARotationThatMakesRowsWiderBesideWhatWorksOnThem) {
   }
 }
 
-/// Doubles every logit, and multiplies the query at position p by 1 + p / 10.
+/// Doubles every logit where no scale is given, and multiplies the query at position p by 1 + p / 10.
 struct Louder : Plain {
   static constexpr Spec spec = spec_of("louder", {});
   static Result<Louder> make(Options) { return Louder{}; }
@@ -270,7 +270,7 @@ TYPED_TEST(Extensions, ScaleLogitsByEncodingAndByPosition) {
     Question question = question_of(e, shape, {.queries = 8, .keys = 16}, false);
     if (with_scale) question.scale = 0.25;
     Question scaled = question;
-    scaled.scale = 2 * question.scale.value_or(1 / std::sqrt(2.0));
+    scaled.scale = question.scale.value_or(2 / std::sqrt(2.0));
     for (Index i = 0; i < scaled.q.size(); ++i) {
       const Index t = i / 2 % 23;
       scaled.q[i] = static_cast<float>(scaled.q[i] *

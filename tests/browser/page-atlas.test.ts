@@ -132,6 +132,18 @@ describe('Lab 1', () => {
     await end();
   });
 
+  it('draws what distances count as where an encoding remaps them', async () => {
+    const address = '#v1&lab=atlas&enc=rerope&len=8&p.window=4';
+    const { page, close: end } = await driver.open(address);
+    const shown = await table(page);
+    for (let distance = 0; distance < 8; distance += 1) {
+      expect(shown.get(`${distance}|counts as`)).toBe(Math.min(distance, 4));
+      expect(shown.get(`${distance}|distance`)).toBe(distance);
+    }
+    expect(await page.locator('#atlas .notice-text').textContent()).toContain('below 5');
+    await end();
+  });
+
   it('links map and curve by one cursor, pins it with Enter and lets go with Escape', async () => {
     const { page, close: end } = await driver.open('#v1&lab=atlas');
     await page.locator('#atlas-map').focus();

@@ -23,6 +23,7 @@ export interface Encoding {
   rotate(x: Table, positions?: Positions, options?: { role?: 'query' | 'key' }): Table;
   plan(length?: number): Plan;
   bias(queryPositions: Positions, keyPositions: Positions): Table;
+  distances(queryPositions: Positions, keyPositions: Positions): { readonly data: Float64Array };
   dispose?(): void;
 }
 export interface AttentionOptions {

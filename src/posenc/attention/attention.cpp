@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "posenc/attention/attend.hpp"
+#include "posenc/attention/sequences.hpp"
 
 namespace posenc {
 
@@ -9,7 +9,7 @@ Status attention(const AttentionArguments& arguments) {
   const AttentionShape& s = arguments.shape;
   const bool silent = arguments.weights == nullptr && arguments.log_sum_exp == nullptr;
   if (s.batch == 0 || s.queries == 0 || (s.value_dim == 0 && silent)) return {};
-  return Attend<xsimd::default_arch>(arguments).run();
+  return attend<xsimd::default_arch>(arguments);
 }
 
 }  // namespace posenc

@@ -55,7 +55,7 @@ class Rotations {
       const auto fill_one = [&](View2<float> out, const Positions& positions, Role role,
                                 Index copy) {
         e.encoding->angles({.out = out,
-                            .positions = positions,
+                            .positions = placement.seen_by(*e.encoding, positions),
                             .role = role,
                             .length = length,
                             .copy = copy,
