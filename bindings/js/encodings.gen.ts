@@ -703,6 +703,9 @@ export interface EncodingSites {
 /** The ids whose score term does not depend on q and k. */
 export type ContentFreeId = 'alibi' | 't5' | 'kerple' | 'sandwich' | 'fire' | 'swin' | 'swin-v2' | 'forgetting' | 'dynamic-bias';
 
+/** The ids that make distances count as others. */
+export type RemappingId = 'rerope' | 'leaky-rerope' | 'self-extend' | 'dual-chunk';
+
 /** Every code with its kind, in the order of the core's own table. */
 export const errorTable = [
   ['OK', 'none'],
@@ -781,6 +784,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [],
   "tables": [],
@@ -807,6 +811,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -873,6 +878,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -974,6 +980,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1052,6 +1059,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1139,6 +1147,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1247,6 +1256,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "dynamicPerCall",
   "fields": [
    {
@@ -1363,6 +1373,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1511,6 +1522,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1696,6 +1708,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "switchAt",
   "fields": [
    {
@@ -1844,6 +1857,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1960,6 +1974,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2055,6 +2070,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2150,6 +2166,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2270,6 +2287,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2363,6 +2381,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": true,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2462,6 +2481,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": true,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2571,6 +2591,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": true,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2695,6 +2716,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": true,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2816,6 +2838,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": true,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2929,6 +2952,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3058,6 +3082,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3135,6 +3160,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3213,6 +3239,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3325,6 +3352,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3408,6 +3436,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3509,6 +3538,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3673,6 +3703,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3792,6 +3823,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3853,6 +3885,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3982,6 +4015,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4044,6 +4078,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4180,6 +4215,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4246,6 +4282,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4350,6 +4387,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4444,6 +4482,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4509,6 +4548,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {

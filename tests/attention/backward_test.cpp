@@ -3,6 +3,7 @@
 /// registered encoding against differences of attention itself.
 #include "posenc/attention/backward_sequences.hpp"
 
+#include "arches.hpp"
 #include "attention/question.hpp"
 #include "encodings/examples.hpp"
 

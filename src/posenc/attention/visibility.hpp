@@ -33,8 +33,8 @@ class Visibility {
       : keys_(a.shape.keys),
         first_query_(a.first_query()),
         gap_(a.key_gap),
-        left_(a.window.left.value_or(unlimited)),
-        right_(a.causal ? 0 : a.window.right.value_or(unlimited)),
+        left_(reach(a.window.left)),
+        right_(a.causal ? 0 : reach(a.window.right)),
         first_(a.window.first),
         prefix_(a.prefix),
         causal_(a.causal),
@@ -95,6 +95,11 @@ class Visibility {
  private:
   static constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
   static constexpr float hidden = -std::numeric_limits<float>::infinity();
+
+  /// Not value_or, which would make an Index of it: -1 where that has 32 bits.
+  static std::int64_t reach(const std::optional<Index>& given) {
+    return given ? std::int64_t{*given} : unlimited;
+  }
 
   bool unmasked(Index at) const {
     if (mask_.allowed != nullptr) return mask_.allowed[at] != 0;
