@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "posenc/core/sites.hpp"
 #include "reference/numbers.hpp"
 
 namespace posenc {
