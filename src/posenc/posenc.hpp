@@ -10,3 +10,4 @@
 
 // `attention(arguments)`, with any of the encodings inside.
 #include "posenc/attention/arguments.hpp"
+#include "posenc/attention/merge.hpp"
