@@ -28,6 +28,7 @@ export type {
   EmbedMethods,
   EmbedOptions,
   Encoding,
+  RemapMethods,
   ResultOptions,
   RotateMethods,
   RotateOptions,
@@ -40,6 +41,7 @@ export {
   type EncodingOptions,
   type EncodingSites,
   encodings,
+  type RemappingId,
   version,
 } from './encodings.gen.js';
 export { PosencError, type PosencErrorCode, type PosencErrorKind } from './errors.js';

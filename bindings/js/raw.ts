@@ -147,6 +147,14 @@ export interface RawModule {
     axes: number,
     out: number,
   ): Status;
+  distances(
+    handle: number,
+    queryPositions: number,
+    queries: number,
+    keyPositions: number,
+    keys: number,
+    out: number,
+  ): Status;
   checkPositions(handle: number, positions: number, count: number, axes: number): Status;
   attention(args: RawAttention): Status;
   /** `parts` holds two addresses each: an output, whose layout is that of `out`, and its logSumExp. */
