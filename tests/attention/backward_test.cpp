@@ -19,7 +19,7 @@ using reference::succeeds;
 /// What the backward pass gave; NaN where it wrote nothing.
 struct Gradients {
   Status status;
-  Array<float> q, k, v, sinks, mask;
+  Array<float> q, k, v, sinks, mask, q_norm, k_norm;
   std::vector<Array<float>> tables;
 };
 
@@ -34,6 +34,8 @@ Gradients gradients(const Question& ask, const Given& given, const Array<float>&
                  Array<float>(ask.v.size(), reference::nan),
                  Array<float>(ask.sinks.size(), reference::nan),
                  Array<float>(ask.mask.bias.size()),
+                 Array<float>(ask.q_norm.weight_heads * s.head_dim),
+                 Array<float>(ask.k_norm.weight_heads * s.head_dim),
                  {}};
   std::vector<float*> tables;
   for (Index size : table_sizes) {
@@ -70,12 +72,16 @@ Gradients gradients(const Question& ask, const Given& given, const Array<float>&
                   .softcap = ask.softcap,
                   .sinks = ask.sinks.size() > 0 ? ask.sinks.data() : nullptr,
                   .query_scale = ask.query_scale,
+                  .q_norm = ask.q_norm,
+                  .k_norm = ask.k_norm,
                   .tiles = ask.tiles},
       .output_gradient = tensor(by.data(), s.heads, s.queries, s.value_dim),
       .q_gradient = tensor(made.q.data(), s.heads, s.queries, s.head_dim),
       .k_gradient = tensor(made.k.data(), s.kv_heads, s.keys, s.head_dim),
       .v_gradient = tensor(made.v.data(), s.kv_heads, s.keys, s.value_dim),
       .sink_gradient = made.sinks.size() > 0 ? made.sinks.data() : nullptr,
+      .q_norm_gradient = made.q_norm.data(),
+      .k_norm_gradient = made.k_norm.data(),
       .mask_gradient = made.mask.size() > 0 ? made.mask.data() : nullptr,
       .tables = tables});
   return made;
@@ -99,12 +105,16 @@ Array<double> doubles(const Array<float>& x) {
 constexpr double reference_tolerance = 2e-5;
 
 /// Without encodings: every gradient against central differences of the reference.
-void expect_reference_gradients(Question& question, const Array<float>& by, const Gradients& got) {
+void expect_reference_gradients(Question& question, const Array<float>& by, const Gradients& got,
+                                Array<float>& q_weight, Array<float>& k_weight) {
   ASSERT_TRUE(succeeds(got.status));
   Array<double> q = doubles(question.q), k = doubles(question.k), v = doubles(question.v);
   const auto loss = [&] {
-    return weighed(reference::attention(question.shape, q, k, v, reference::scale_of(question),
-                                        reference::terms_of(question))
+    const AttentionShape& s = question.shape;
+    return weighed(reference::attention(
+                       s, reference::normalised(q, question.q_norm, s.heads, s.queries, s.head_dim),
+                       reference::normalised(k, question.k_norm, s.kv_heads, s.keys, s.head_dim), v,
+                       reference::scale_of(question), reference::terms_of(question))
                        .output,
                    by);
   };
@@ -127,6 +137,8 @@ void expect_reference_gradients(Question& question, const Array<float>& by, cons
   // Held in float32, which takes larger steps: 2^-10 adds an error of 1e-6.
   compare(question.sinks, got.sinks, 0x1p-10, 2e-4, "sinks");
   compare(question.mask.bias, got.mask, 0x1p-10, 2e-4, "mask");
+  compare(q_weight, got.q_norm, 0x1p-10, 2e-4, "q norm");
+  compare(k_weight, got.k_norm, 0x1p-10, 2e-4, "k norm");
 }
 
 struct DefaultRun {
@@ -191,10 +203,25 @@ TYPED_TEST(AttentionGradients, AreTheDifferencesOfTheReference) {
                                       .prefix = 1});
       }
     }
+    const auto norm = [&](Index heads, Array<float>& weight) {
+      HeadNorm made;
+      if (random.below(3) != 0) return made;
+      made.kind = random.below(2) == 0 ? HeadNorm::Kind::rms : HeadNorm::Kind::l2;
+      made.epsilon = random.below(2) == 0 ? 1e-6 : 0.9;
+      made.after_rotation = random.below(2) == 0;
+      made.weight_heads = random.below(2) == 0 ? 1 : heads;
+      weight = random.floats(made.weight_heads * s.head_dim);
+      made.weight = weight.data();
+      return made;
+    };
+    Array<float> q_weight, k_weight;
+    question.q_norm = norm(s.heads, q_weight);
+    question.k_norm = norm(s.kv_heads, k_weight);
     const Array<float> by = random.floats(s.batch * s.heads * s.queries * s.value_dim);
     const Given given = reference::ask(question);
     ASSERT_TRUE(succeeds(given.status));
-    expect_reference_gradients(question, by, gradients(question, given, by, TypeParam{}));
+    expect_reference_gradients(question, by, gradients(question, given, by, TypeParam{}), q_weight,
+                               k_weight);
   }
 }
 
@@ -327,7 +354,10 @@ const std::vector<Variant>& variants() {
 /// several, a smaller step does not.
 constexpr double step = 4e-3, difference_tolerance = 2e-3;
 
-void expect_gradients_of(const Registered& r, const reference::Wishes& extra, bool scattered) {
+/// Where tokens stand, and what else is asked of attention.
+enum class Setting { plain, scattered, normalised };
+
+void expect_gradients_of(const Registered& r, const reference::Wishes& extra, Setting setting) {
   Movable options(r, extra);
   Encoding e = options.make();
   const Index axes = r.spec.axes;
@@ -342,6 +372,7 @@ void expect_gradients_of(const Registered& r, const reference::Wishes& extra, bo
   Question question = Question::of(s, 21);
   reference::Random random(22);
   question.wants_weights = false;
+  const bool scattered = setting == Setting::scattered;
   question.causal = !scattered;
   question.tiles = {.queries = 4, .keys = 8};
   if (scattered) {
@@ -350,6 +381,15 @@ void expect_gradients_of(const Registered& r, const reference::Wishes& extra, bo
     for (Array<double>* p : {&question.query_positions, &question.key_positions})
       for (double& x : std::span(p->data(), static_cast<std::size_t>(p->size())))
         x = static_cast<double>(random.below(axes > 1 ? 7 : 20));
+  }
+  if (setting != Setting::plain) {
+    question.softcap = 2;
+    question.sinks = random.floats(s.heads);
+    question.window = {.left = 11, .right = 9};
+    question.q_norm.kind = question.k_norm.kind = HeadNorm::Kind::rms;
+    question.q_norm.after_rotation = question.k_norm.after_rotation =
+        setting == Setting::normalised && e.rotation().growth() == 0;
+    question.query_scale = {.kind = QueryScale::Kind::llama4, .length = 5, .factor = 0.3};
   }
   const Array<float> by = random.floats(s.heads * s.queries * s.value_dim);
   const auto forward = [&](const Encoding& with) {
@@ -370,6 +410,12 @@ void expect_gradients_of(const Registered& r, const reference::Wishes& extra, bo
          .query_positions = rows(question.query_positions),
          .key_positions = rows(question.key_positions),
          .causal = question.causal,
+         .window = question.window,
+         .softcap = question.softcap,
+         .sinks = question.sinks.size() > 0 ? question.sinks.data() : nullptr,
+         .query_scale = question.query_scale,
+         .q_norm = question.q_norm,
+         .k_norm = question.k_norm,
          .tiles = question.tiles})));
     return Given{{}, std::move(output), {}, std::move(log_sum_exp)};
   };
@@ -440,14 +486,14 @@ TEST(GradientsOfEncodings, AreTheDifferencesOfAttention) {
   for (const Registered& r : reference::registered()) {
     const Sites& sites = r.spec.sites;
     if (!sites.rotate && !sites.score && !sites.value) continue;
-    for (bool scattered : {false, true}) {
-      if (!scattered && r.spec.axes > 1 && !r.spec.text_axes) continue;
-      SCOPED_TRACE(std::string(r.spec.id) + (scattered ? " scattered" : ""));
-      expect_gradients_of(r, {}, scattered);
+    for (Setting setting : {Setting::plain, Setting::scattered, Setting::normalised}) {
+      if (setting != Setting::scattered && r.spec.axes > 1 && !r.spec.text_axes) continue;
+      SCOPED_TRACE(std::string(r.spec.id) + ' ' + std::to_string(static_cast<int>(setting)));
+      expect_gradients_of(r, {}, setting);
       for (const Variant& variant : variants())
         if (variant.id == r.spec.id) {
           SCOPED_TRACE(variant.extra.begin()->first);
-          expect_gradients_of(r, variant.extra, scattered);
+          expect_gradients_of(r, variant.extra, setting);
         }
     }
   }

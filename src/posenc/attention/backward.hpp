@@ -13,6 +13,8 @@ struct BackwardArguments {
   Tensor4<const float> output_gradient{};
   Tensor4<float> q_gradient{}, k_gradient{}, v_gradient{};
   float* sink_gradient = nullptr;  ///< [H], or null
+  /// Of the weights of forward.q_norm and k_norm, in their shapes; or null.
+  float *q_norm_gradient = nullptr, *k_norm_gradient = nullptr;
   float* mask_gradient = nullptr;  ///< laid out as forward.mask, starts from 0; or null
   /// Of the learned options: for each encoding in turn, one for each of its gradients(), in the
   /// shape of the option and null where it is not wanted or was not given.

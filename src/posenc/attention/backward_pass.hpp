@@ -28,6 +28,8 @@ class Backward {
     for (std::size_t e = 0; e < f_.encodings.size(); ++e)
       sums_[e] = arena.take<double>(f_.encodings[e]->gradient_size());
     sink_sums_ = arena.take<double>(a_.sink_gradient == nullptr ? 0 : s_.heads);
+    norm_sums_[0] = arena.take<double>(weights_of(f_.q_norm));
+    norm_sums_[1] = arena.take<double>(weights_of(f_.k_norm));
     scores_.carve(arena);
     carve_own(arena);
   }
@@ -56,6 +58,10 @@ class Backward {
     }
     if (a_.sink_gradient != nullptr)
       for (Index h = 0; h < s_.heads; ++h) a_.sink_gradient[h] = static_cast<float>(sink_sums_[h]);
+    for (const auto& [norm, sums, to] : {std::tuple{&f_.q_norm, norm_sums_[0], a_.q_norm_gradient},
+                                         {&f_.k_norm, norm_sums_[1], a_.k_norm_gradient}})
+      for (Index i = 0; to != nullptr && i < weights_of(*norm); ++i)
+        to[i] = static_cast<float>(sums[i]);
   }
 
  private:
@@ -88,7 +94,8 @@ class Backward {
     by_key_ = view(key_copies * keys, depth);
     by_value_ = view(keys, value);
     by_given_key_ = view(has_content() ? s_.keys : 0, s_.head_dim);
-    room_ = view(scores_.rotations.learns() ? rows : 0, scores_.queries(0).cols);
+    room_ = view(rows, scores_.queries(0).cols);
+    prepared_ = view(rows, s_.head_dim);
     carry_ = view(carry_width() > 0 ? keys / tile + 1 : 0, rows * carry_width());
     by_carry_ = view(rows, carry_width());
   }
@@ -333,17 +340,19 @@ class Backward {
       const Segment seg = block.segment(n);
       const View2<const float> given{f_.q.at(block.batch, seg.head, seg.first_query), seg.count,
                                      s_.head_dim, f_.q.row};
-      for (Index copy = 0; copy < scores_.rotations.copies(); ++copy) {
-        const View2<float> part = by_query_.slice(copy * scores_.rows + seg.first_row, seg.count);
+      const Side side{Role::query, f_.q_norm, norm_sums_[0], seg.head, seg.head};
+      for (Index copy = 0; copy < scores_.rotations.copies(); ++copy)
         for (Index i = 0; i < seg.count; ++i) {
+          float* row = by_query_.row(copy * scores_.rows + seg.first_row + i);
           const float scale = scores_.row_scale(seg.first_query + i);
-          for (Index k = 0; k < part.cols; ++k) part.row(i)[k] *= scale;
+          for (Index k = 0; k < by_query_.cols; ++k) row[k] *= scale;
         }
-        rotate_back(Role::query, given, part, seg.first_query, copy, seg.head);
-        for (Index i = 0; i < seg.count; ++i)
-          add_or_set(part.row(i), s_.head_dim, copy == 0,
-                     a_.q_gradient.at(block.batch, seg.head, seg.first_query + i));
-      }
+      const View2<float> all =
+          pull_back(side, given, seg.first_query, by_query_.slice(seg.first_row, seg.count),
+                    scores_.rotations.copies(), scores_.rows, {});
+      for (Index i = 0; i < seg.count; ++i)
+        std::copy_n(all.row(i), s_.head_dim,
+                    a_.q_gradient.at(block.batch, seg.head, seg.first_query + i));
     }
   }
 
@@ -351,35 +360,80 @@ class Backward {
     for (Index j = 0; j < s_.keys; j += scores_.rows) {
       const Index n = std::min(scores_.rows, s_.keys - j);
       const View2<const float> given{f_.k.at(b, g, j), n, s_.head_dim, f_.k.row};
-      for (Index copy = 0; copy < scores_.rotations.key_copies(); ++copy) {
-        const View2<float> part = by_key_.slice(copy * scores_.panels.padded_keys + j, n);
-        rotate_back(Role::key, given, part, j, copy, g * s_.group());
-        for (Index i = 0; i < n; ++i)
-          add_or_set(part.row(i), s_.head_dim, copy == 0 && !a_.accumulates,
-                     a_.k_gradient.at(b, g, j + i));
-      }
+      const Side side{Role::key, f_.k_norm, norm_sums_[1], g, g * s_.group()};
+      const View2<float> all = pull_back(
+          side, given, j, by_key_.slice(j, n), scores_.rotations.key_copies(),
+          scores_.panels.padded_keys, has_content() ? by_given_key_.slice(j, n) : View2<float>{});
       for (Index i = 0; i < n; ++i) {
-        if (has_content())
-          add_or_set(by_given_key_.row(j + i), s_.head_dim, false, a_.k_gradient.at(b, g, j + i));
+        add_or_set(all.row(i), s_.head_dim, !a_.accumulates, a_.k_gradient.at(b, g, j + i));
         add_or_set(by_value_.row(j + i), s_.value_dim, !a_.accumulates,
                    a_.v_gradient.at(b, g, j + i));
       }
     }
   }
 
-  void rotate_back(Role role, View2<const float> given, View2<float> part, Index first, Index copy,
-                   Index head) {
+  /// Queries or keys: what was done to each of their rows.
+  struct Side {
+    Role role;
+    const HeadNorm& norm;
+    double* norm_sums;
+    Index head;        ///< whose weights normalise
+    Index table_head;  ///< whose tables rotate
+  };
+  /// From the gradients of the rotated copies of rows, `step` rows apart, to that of the rows as they
+  /// were given, in place of the first copy. `content`: that of rows that were not rotated, or null.
+  View2<float> pull_back(const Side& side, View2<const float> given, Index first,
+                         const View2<float>& copies, Index count, Index step,
+                         const View2<float>& content) {
+    const auto normalise_back = [&](const float* row, float* gradient) {
+      side.norm.pull_back(row, gradient, s_.head_dim, side.head,
+                          weights_of(side.norm) > 0 ? side.norm_sums : nullptr);
+    };
+    const View2<float> prepared = prepared_.slice(0, given.rows),
+                       rotated = room_.slice(0, given.rows);
+    for (Index i = 0; i < given.rows; ++i) {
+      std::copy_n(given.row(i), given.cols, prepared.row(i));
+      if (side.norm.before()) side.norm.apply(prepared.row(i), given.cols, side.head);
+    }
+    for (Index copy = 0; copy < count; ++copy) {
+      View2<float> part = copies;
+      part.data += copy * step * copies.stride;
+      if (side.norm.after()) {
+        for (Index i = 0; i < given.rows; ++i)
+          std::copy_n(given.row(i), given.cols, rotated.row(i));
+        if (side.role == Role::query)
+          scores_.rotations.rotate_queries(rotated, first, copy);
+        else
+          scores_.rotations.rotate_keys(rotated, first, copy);
+        for (Index i = 0; i < given.rows; ++i) normalise_back(rotated.row(i), part.row(i));
+      }
+      rotate_back(side, prepared, part, first, copy);
+      for (Index i = 0; copy > 0 && i < given.rows; ++i)
+        add_or_set(part.row(i), s_.head_dim, false, copies.row(i));
+    }
+    for (Index i = 0; i < given.rows; ++i) {
+      if (content.data != nullptr) {
+        if (side.norm.after()) normalise_back(given.row(i), content.row(i));
+        add_or_set(content.row(i), s_.head_dim, false, copies.row(i));
+      }
+      if (side.norm.before()) normalise_back(given.row(i), copies.row(i));
+    }
+    return copies;
+  }
+
+  void rotate_back(const Side& side, View2<const float> given, View2<float> part, Index first,
+                   Index copy) {
     scores_.rotations.rotate_back(
-        role, given, part, first, copy, room_, [&](const Encoding& e, View2<const float> rows) {
+        side.role, given, part, first, copy, room_,
+        [&](const Encoding& e, View2<const float> rows) {
           const Placement& p = scores_.placement;
-          e.angle_gradient(
-              {.rows = rows.slice(0, part.rows),
-               .gradient = part,
-               .positions =
-                   p.seen_by(e, role == Role::query ? p.queries : p.keys).slice(first, part.rows),
-               .role = role,
-               .head = head,
-               .sums = sums_of(e)});
+          e.angle_gradient({.rows = rows.slice(0, part.rows),
+                            .gradient = part,
+                            .positions = p.seen_by(e, side.role == Role::query ? p.queries : p.keys)
+                                             .slice(first, part.rows),
+                            .role = side.role,
+                            .head = side.table_head,
+                            .sums = sums_of(e)});
         });
   }
 
@@ -401,6 +455,11 @@ class Backward {
     std::size_t i = 0;
     while (f_.encodings[i] != &e) ++i;
     return sums_[i];
+  }
+  Index weights_of(const HeadNorm& norm) const {
+    return norm.kind == HeadNorm::Kind::none || norm.weight == nullptr
+               ? 0
+               : norm.weight_heads * s_.head_dim;
   }
   Index carry_width() const { return scores_.sites.carry_width(); }
   /// Whether some score term looks at queries or keys.
@@ -428,7 +487,7 @@ class Backward {
   View2<float> by_query_;         ///< [copies][rows, depth]
   View2<float> carry_;            ///< [tiles]: what cumulative encodings carried into each
   View2<float> by_carry_;
-  View2<float> room_;
+  View2<float> room_, prepared_;  ///< [rows]: rotated, and as they go into the rotation
   // Of a tile.
   View2<float> weights_, gradient_, part_;  ///< [rows, tile keys]
   View2<float> turned_;                     ///< [tile keys, rows]
@@ -436,6 +495,7 @@ class Backward {
   // Of all sequences.
   std::array<double*, AttentionArguments::max_encodings> sums_{};
   double* sink_sums_ = nullptr;
+  std::array<double*, 2> norm_sums_{};  ///< of the weights of q_norm and k_norm
 };
 
 }  // namespace posenc

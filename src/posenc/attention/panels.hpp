@@ -35,6 +35,7 @@ class Panels {
     values_ = arena.take<float>(padded_keys, padded_value);
     finite_ = arena.take<bool>(padded_keys / tile_keys + 1);
     staged_ = arena.take<float>(width, depth_);
+    normalised_ = arena.take<float>(keeps_normalised() ? a_.shape.keys : 0, a_.shape.head_dim);
   }
 
   void pack(Index b, Index g, const Rotations<Arch>& rotations) {
@@ -43,7 +44,8 @@ class Panels {
       for (Index j = 0; j < s.keys; j += width) {
         const Index n = std::min(width, s.keys - j);
         View2<const float> rows{a_.k.at(b, g, j), n, s.head_dim, a_.k.row};
-        if (rotations.any()) rows = stage(rows, j, copy, rotations);
+        if (rotations.any() || a_.k_norm.kind != HeadNorm::Kind::none)
+          rows = stage(rows, j, copy, rotations, g);
         pack_columns<Arch>(rows.data, rows.stride, n, depth_, keys_ + copy * padded_keys * depth_,
                            j);
       }
@@ -55,25 +57,49 @@ class Panels {
 
   /// [depth][width]: the keys from j on, j a multiple of width.
   const float* keys(Index copy, Index j) const { return keys_ + (copy * padded_keys + j) * depth_; }
+  /// Keys from j on as content terms see them: normalised if they are, and not rotated.
+  View2<const float> rows(Index b, Index g, Index j, Index count) const {
+    const Index dim = a_.shape.head_dim;
+    if (keeps_normalised()) return {normalised_ + j * dim, count, dim, dim};
+    return {a_.k.at(b, g, j), count, dim, a_.k.row};
+  }
   /// [keys][width]: columns c .. of the values from key j on.
   const float* values(Index c, Index j) const { return values_ + c * padded_keys + j * width; }
   bool finite(Index j) const { return finite_[j / tile_keys]; }
 
  private:
+  bool keeps_normalised() const {
+    if (a_.k_norm.kind == HeadNorm::Kind::none) return false;
+    for (const Encoding* e : a_.encodings)
+      if (e->traits().sites.score && !e->traits().content_free) return true;
+    return false;
+  }
+
   View2<float> stage(View2<const float> rows, Index first, Index copy,
-                     const Rotations<Arch>& rotations) {
+                     const Rotations<Arch>& rotations, Index head) {
     const View2<float> staged{staged_, rows.rows, depth_, depth_};
-    for (Index i = 0; i < rows.rows; ++i) std::copy_n(rows.row(i), rows.cols, staged.row(i));
+    const auto normalise = [&](float* row) { a_.k_norm.apply(row, rows.cols, head); };
+    for (Index i = 0; i < rows.rows; ++i) {
+      std::copy_n(rows.row(i), rows.cols, staged.row(i));
+      if (a_.k_norm.before()) normalise(staged.row(i));
+      if (!keeps_normalised() || copy > 0) continue;
+      float* kept = normalised_ + (first + i) * rows.cols;
+      std::copy_n(staged.row(i), rows.cols, kept);
+      if (a_.k_norm.after()) normalise(kept);
+    }
     rotations.rotate_keys(staged, first, copy);
+    if (a_.k_norm.after())
+      for (Index i = 0; i < rows.rows; ++i) normalise(staged.row(i));
     return staged;
   }
 
   Index copies_ = 1;
-  Index depth_ = 0;          ///< channels of a rotated key
-  float* keys_ = nullptr;    ///< [copies][padded_keys / width][depth][width]
-  float* values_ = nullptr;  ///< [padded_value / width][padded_keys][width]
-  bool* finite_ = nullptr;   ///< per tile: no value is NaN or infinite
-  float* staged_ = nullptr;  ///< [width, depth]
+  Index depth_ = 0;              ///< channels of a rotated key
+  float* keys_ = nullptr;        ///< [copies][padded_keys / width][depth][width]
+  float* values_ = nullptr;      ///< [padded_value / width][padded_keys][width]
+  bool* finite_ = nullptr;       ///< per tile: no value is NaN or infinite
+  float* staged_ = nullptr;      ///< [width, depth]
+  float* normalised_ = nullptr;  ///< [keys, D], where content terms need them
 };
 
 }  // namespace posenc

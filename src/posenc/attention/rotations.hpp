@@ -111,10 +111,6 @@ class Rotations {
         turn(entries_[i], role, gradient, first, copy, true);
     }
   }
-  bool learns() const {
-    return std::any_of(entries().begin(), entries().end(),
-                       [](const Entry& e) { return e.encoding->learns_angles(); });
-  }
 
  private:
   struct Entry {

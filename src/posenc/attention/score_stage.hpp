@@ -67,10 +67,15 @@ class ScoreStage {
       for (Index i = 0; i < block.heads; ++i) {
         const Segment seg = block.segment(i);
         const View2<float> part = all.slice(seg.first_row, seg.count);
-        for (Index t = 0; t < seg.count; ++t)
+        for (Index t = 0; t < seg.count; ++t) {
           std::copy_n(a_.q.at(block.batch, seg.head, seg.first_query + t), a_.shape.head_dim,
                       part.row(t));
+          if (a_.q_norm.before()) a_.q_norm.apply(part.row(t), a_.shape.head_dim, seg.head);
+        }
         rotations.rotate_queries(part, seg.first_query, copy);
+        if (a_.q_norm.after())
+          for (Index t = 0; t < seg.count; ++t)
+            a_.q_norm.apply(part.row(t), a_.shape.head_dim, seg.head);
       }
       for (Index i = 0; i < block.rows(); ++i) {
         const xsimd::batch<float, Arch> scale(row_scale(block.query(i)));
@@ -162,13 +167,11 @@ class ScoreStage {
   /// What an encoding is given of one head's part of the block.
   ScoreTile score_tile(const Block& block, const Segment& seg, const KeyTile& keys,
                        const SiteOrder::Entry& e) const {
-    const AttentionShape& s = a_.shape;
     View2<float> scores = tile.slice(seg.first_row, seg.count);
     scores.cols = keys.count;
     return {.scores = scores,
             .q = queries(0).slice(seg.first_row, seg.count),
-            .k = {a_.k.at(block.batch, seg.head / s.group(), keys.first), keys.count, s.head_dim,
-                  a_.k.row},
+            .k = panels.rows(block.batch, seg.head / a_.shape.group(), keys.first, keys.count),
             .q_pos =
                 placement.seen_by(*e.encoding, placement.queries).slice(seg.first_query, seg.count),
             .k_pos = placement.seen_by(*e.encoding, placement.keys).slice(keys.first, keys.count),
