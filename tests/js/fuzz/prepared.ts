@@ -42,8 +42,7 @@ export class Prepared {
     const length = Math.ceil(whole.reduce((most, p) => Math.max(most, p + 1), 0));
     let q = normalised(part(data.q, b, q0, queries), qNorm, 'before');
     let k = normalised(part(data.k, b, k0, keys), kNorm, 'before');
-    const sharpened = (x: Tensor) => scaledRows(x, (i) => queryFactor(given, positions.q[0][i]));
-    this.#plain = { q: sharpened(q), k };
+    this.#plain = { q, k };
     let factor = given.scale;
     for (const { rotated, logitScale } of terms) {
       if (rotated !== undefined) {
@@ -52,7 +51,7 @@ export class Prepared {
       }
       if (!explicit) factor *= logitScale?.(length) ?? 1;
     }
-    q = sharpened(normalised(q, qNorm, 'after'));
+    q = normalised(q, qNorm, 'after');
     k = normalised(k, kNorm, 'after');
     this.#rotated = { q, k };
     this.#factor = factor;
@@ -64,7 +63,9 @@ export class Prepared {
     const taken = terms.find((term) => term.taken);
     this.#taken = taken === undefined ? undefined : this.#take(taken);
     const width = Math.max(q.shape[2], 1);
-    this.magnitude = largest(q) * largest(k) * Math.abs(factor) * Math.sqrt(width);
+    const sharpest = positions.q[0].map((m) => queryFactor(given, m));
+    const sharpness = sharpest.reduce((most, one) => Math.max(most, one), 1);
+    this.magnitude = largest(q) * largest(k) * Math.abs(factor) * Math.sqrt(width) * sharpness;
   }
 
   scores({ h, g, t }: Row, seen: readonly boolean[]): Float64Array {
@@ -75,11 +76,13 @@ export class Prepared {
     const own = vector(this.#plain.q, h, i);
     const query = vector(this.#rotated.q, h, i);
     const width = this.#rotated.q.shape[2];
+    // Sharpens all that depends on the content of the row.
+    const sharpness = queryFactor(this.#given, positions.q[0][i]);
     const product = terms.find((term) => term.product !== undefined)?.product;
     for (let j = 0; j < keys; ++j) {
       if (!seen[k0 + j]) continue;
       if (this.#taken !== undefined) {
-        scores[k0 + j] = this.#taken[(h * queries + i) * keys + j];
+        scores[k0 + j] = sharpness * this.#taken[(h * queries + i) * keys + j];
         continue;
       }
       const key = vector(this.#rotated.k, g, j);
@@ -89,13 +92,13 @@ export class Prepared {
       if (product !== undefined) score = product(own, ownKey, m, n);
       else for (let c = 0; c < width; ++c) score += query(c) * key(c);
       for (const { content } of terms) score += content?.(own, ownKey, m, n) ?? 0;
-      scores[k0 + j] = score * this.#factor;
+      scores[k0 + j] = score * this.#factor * sharpness;
     }
     for (const { cumulative } of terms) {
       if (cumulative === undefined) continue;
       const places = [...scores.keys()].filter((j) => seen[j]);
       const gates = places.map((j) => scores[j]);
-      const more = cumulative(own, gates, this.#factor);
+      const more = cumulative((c) => sharpness * own(c), gates, this.#factor);
       for (const [n, j] of places.entries()) scores[j] += more[n];
     }
     return scores;
@@ -156,12 +159,6 @@ function vector({ data, shape: [, rows, width] }: Tensor, head: number, row: num
   return (c) => data[base + c];
 }
 
-function scaledRows({ data, shape }: Tensor, factor: (row: number) => number): Tensor {
-  const [, rows, width] = shape;
-  const scaled = data.map((x, i) => x * factor(Math.floor(i / width) % rows));
-  return { data: scaled, shape };
-}
-
 function normalised(x: Tensor, norm: Norm | undefined, place: Norm['place']): Tensor {
   if (norm === undefined || norm.place !== place) return x;
   const { data, shape } = x;
@@ -182,9 +179,10 @@ function normalised(x: Tensor, norm: Norm | undefined, place: Norm['place']): Te
 }
 
 function queryFactor({ queryScale }: Ingredients, m: number): number {
-  if (queryScale === undefined) return 1;
+  // Nothing is said of positions before the first.
+  if (queryScale === undefined || m < 0) return 1;
   const { kind, length, factor } = queryScale;
-  if (kind === 'logn') return m < 0 ? 1 : Math.max(1, Math.log(m + 1) / Math.log(length));
+  if (kind === 'logn') return Math.max(1, Math.log(m + 1) / Math.log(length));
   const steps = Math.floor((kind === 'llama4' ? m + 1 : m) / length);
   return 1 + factor * Math.log(1 + steps);
 }

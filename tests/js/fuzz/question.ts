@@ -35,7 +35,7 @@ export class Question {
     const chosen = compatible(given);
     const alike = chosen.some(({ info }) => info.sites.includes('rotate') && hasHeads(info));
     const sizes = {
-      B: given.packed !== undefined ? Math.min(B, 1) : B,
+      B: given.packed !== undefined ? 1 : B,
       H: alike ? G : G * group,
       G,
       T,
@@ -58,9 +58,8 @@ export class Question {
     this.#sinks = given.sinks
       ? Float32Array.from({ length: sizes.H }, () => 3 * this.#noise())
       : undefined;
-    // Scores that are taken from the package have no part that only queries make.
     const { queryScale, qNorm, kNorm } = given;
-    if (!this.terms.some(({ taken }) => taken)) this.#queryScale = queryScale;
+    this.#queryScale = queryScale;
     this.#norms = { q: this.#norm(qNorm, sizes.H), k: this.#norm(kNorm, sizes.G) };
     this.#data = this.#fill();
   }

@@ -109,7 +109,7 @@ export class Sequences {
       offset: queryOffset === undefined ? end : at(queryOffset, i),
       prefix: at(prefix, i),
     });
-    if (packed !== undefined && B > 0) {
+    if (packed !== undefined) {
       const { q, k = q } = this.#borders();
       return q.slice(1).map((end, i) => {
         const last = k[i + 1] - k[i] - (end - q[i]);
