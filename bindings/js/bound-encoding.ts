@@ -5,29 +5,31 @@ import { Arena } from './arena.js';
 import type {
   EmbedMethods,
   EmbedOptions,
+  RemapMethods,
   ResultOptions,
   RotateMethods,
   RotateOptions,
   RotationPlan,
   ScoreMethods,
 } from './encoding.js';
-import type { Engine } from './engine.js';
-import { fault, PosencError, shapeText, text } from './errors.js';
+import { fault } from './errors.js';
 import { type Held, held, requireLive } from './handles.js';
+import { typedArraySet } from './intrinsics.js';
 import type { EncodingInfo, Site } from './manifest.js';
 import { disposed, giveBack, makeDisposable } from './owned.js';
 import { type CapturedPositions, capturePositions, countUp } from './positions.js';
 import type { RawModule } from './raw.js';
-import { captureTarget, type Target } from './target.js';
+import { fold, requireSize, result, roomFor, rows, unsupported } from './rows.js';
+import { captureTarget } from './target.js';
 import { capture, type Source } from './tensor.js';
 import type { Positions, Tensor, TensorInput } from './types.js';
 import {
   boolean,
   choice,
   integer,
+  roomFor as makeRoom,
   maxElements,
   options as readOptions,
-  sizeOf,
 } from './validate.js';
 
 /** In the order of the core's own list; an option that pins the length makes any encoding static. */
@@ -40,7 +42,7 @@ const destroyer =
     if (engine.usable) engine.call((raw) => raw.destroyEncoding(handle));
   };
 
-export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods {
+export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods, RemapMethods {
   readonly #held: Held;
   readonly dispose: () => void;
 
@@ -163,6 +165,28 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
     });
   }
 
+  distances(queryPositions: Positions, keyPositions: Positions) {
+    const { where, engine, handle, info } = this.#at('distances', 'rotate');
+    if (!info.remapsDistance)
+      throw unsupported(where, 'distances', 'distances count as what they are');
+    const q = capturePositions(where, 'queryPositions', queryPositions, rulesOf(info));
+    const k = capturePositions(where, 'keyPositions', keyPositions, rulesOf(info));
+    const shape = [q.rows, k.rows] as const;
+    requireSize(where, shape, maxElements / 2);
+    const data = makeRoom(where, 'the result', () => new Float64Array(q.rows * k.rows));
+    const arena = new Arena(engine);
+    arena.requires(() => requireLive(where, this.#held));
+    const [qs, ks] = [arena.doubles(q.values), arena.doubles(k.values)];
+    const out = arena.bytes(data.byteLength);
+    return arena.run(where, () => {
+      engine.check(where, (raw) =>
+        raw.distances(handle, qs.address, q.rows, ks.address, k.rows, out.address),
+      );
+      typedArraySet(data, new Float64Array(engine.f64.buffer, out.address, data.length));
+      return { data, shape };
+    });
+  }
+
   toJSON(): object {
     const { info, options } = this.#held;
     const given = [...options.values].map(([name, value]) => [
@@ -249,64 +273,4 @@ const lengths = { min: 0, max: 2 ** 53 };
 
 function rulesOf(info: EncodingInfo) {
   return { axes: info.axes, integer: info.positions !== 'real' };
-}
-
-/** Where a result of this shape goes that is made of positions alone. */
-function result(engine: Engine, where: string, options: unknown, shape: readonly number[]): Target {
-  return roomFor(engine, where, readOptions(where, options, ['out']).get('out'), shape, []);
-}
-
-/** Where a result of this shape goes, which is not that of an input and so may be too large. */
-function roomFor(
-  engine: Engine,
-  where: string,
-  out: unknown,
-  shape: readonly number[],
-  sources: readonly Source[],
-): Target {
-  if (sizeOf(shape) > maxElements)
-    throw fault('SHAPE_OVERFLOW', {
-      where,
-      field: 'the result',
-      expected: `of at most ${maxElements} elements`,
-      received: text(shapeText(shape)),
-    });
-  return captureTarget(engine, where, out, shape, { sources });
-}
-
-/** `source` if its last axis is the width of a row. */
-function rows(where: string, source: Source, width?: number): Source {
-  const { shape } = source;
-  if (shape.length >= 2 && (width === undefined || shape[shape.length - 1] === width))
-    return source;
-  throw fault('SHAPE_MISMATCH', {
-    where,
-    field: 'x',
-    expected: `of shape [..., n, ${width ?? 'D'}]`,
-    received: text(shapeText(shape)),
-  });
-}
-
-/**
- * The leading axes as [batch, heads]: [B, H, n, D]; of three axes the first is heads, unless each
- * entry has positions of its own.
- */
-function fold(shape: readonly number[], { batch: rowsOfPositions }: CapturedPositions) {
-  const [n, width] = shape.slice(-2);
-  const leading = shape.slice(0, -2);
-  const hasBatch = leading.length > 1 || rowsOfPositions > 1;
-  const batch = hasBatch ? leading[0] : 1;
-  const heads = sizeOf(hasBatch ? leading.slice(1) : leading);
-  // An empty tensor may have any extents: only its width is still to be checked.
-  if (sizeOf(shape) === 0) return { batch: 0, heads, n: 0, width, sets: 1 };
-  return { batch, heads, n, width, sets: rowsOfPositions };
-}
-
-function unsupported(where: string, method: string, reason: string): PosencError {
-  return new PosencError({
-    code: 'UNSUPPORTED',
-    field: method,
-    message: `${where}: this encoding has no ${method}(): ${reason}.`,
-    details: { parameter: method },
-  });
 }

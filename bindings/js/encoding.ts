@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The public face of an encoding: which methods it has follows from the sites it acts at. */
 
-import type { ContentFreeId, EncodingId, EncodingSites } from './encodings.gen.js';
+import type { ContentFreeId, EncodingId, EncodingSites, RemappingId } from './encodings.gen.js';
 import type { Site } from './manifest.js';
 import type { Positions, Tensor, TensorInput } from './types.js';
 
@@ -74,6 +74,14 @@ export interface ScoreMethods {
   bias(queryPositions: Positions, keyPositions: Positions, options?: ResultOptions): Tensor;
 }
 
+export interface RemapMethods {
+  /** The distance, query minus key, that each pair of positions counts as: [T, S], row by row. */
+  distances(
+    queryPositions: Positions,
+    keyPositions: Positions,
+  ): { data: Float64Array; shape: readonly [number, number] };
+}
+
 type ActingAt<S extends Site> = {
   [Id in EncodingId]: S extends EncodingSites[Id] ? Id : never;
 }[EncodingId];
@@ -82,4 +90,5 @@ type ActingAt<S extends Site> = {
 export type Encoding<Id extends EncodingId = EncodingId> = EncodingBase<Id> &
   ([Id] extends [ActingAt<'embed'>] ? EmbedMethods : unknown) &
   ([Id] extends [ActingAt<'rotate'>] ? RotateMethods : unknown) &
-  ([Id] extends [ContentFreeId] ? ScoreMethods : unknown);
+  ([Id] extends [ContentFreeId] ? ScoreMethods : unknown) &
+  ([Id] extends [RemappingId] ? RemapMethods : unknown);

@@ -703,6 +703,9 @@ export interface EncodingSites {
 /** The ids whose score term does not depend on q and k. */
 export type ContentFreeId = 'alibi' | 't5' | 'kerple' | 'sandwich' | 'fire' | 'swin' | 'swin-v2' | 'forgetting' | 'dynamic-bias';
 
+/** The ids that make distances count as others. */
+export type RemappingId = 'rerope' | 'leaky-rerope' | 'self-extend' | 'dual-chunk';
+
 /** Every code with its kind, in the order of the core's own table. */
 export const errorTable = [
   ['OK', 'none'],
@@ -781,6 +784,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [],
   "tables": []
@@ -806,6 +810,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -869,6 +874,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -969,6 +975,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1046,6 +1053,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1132,6 +1140,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1239,6 +1248,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "dynamicPerCall",
   "fields": [
    {
@@ -1354,6 +1364,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1501,6 +1512,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1685,6 +1697,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "switchAt",
   "fields": [
    {
@@ -1832,6 +1845,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1947,6 +1961,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2041,6 +2056,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2135,6 +2151,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2254,6 +2271,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2346,6 +2364,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": true,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2444,6 +2463,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": true,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2552,6 +2572,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": true,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2675,6 +2696,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": true,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2795,6 +2817,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": true,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2907,6 +2930,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3035,6 +3059,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3109,6 +3134,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3184,6 +3210,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3293,6 +3320,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3373,6 +3401,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3469,6 +3498,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3627,6 +3657,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3740,6 +3771,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3800,6 +3832,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3921,6 +3954,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3980,6 +4014,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4112,6 +4147,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4175,6 +4211,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4274,6 +4311,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4364,6 +4402,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4426,6 +4465,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {

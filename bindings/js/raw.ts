@@ -124,6 +124,14 @@ export interface RawModule {
     axes: number,
     out: number,
   ): Status;
+  distances(
+    handle: number,
+    queryPositions: number,
+    queries: number,
+    keyPositions: number,
+    keys: number,
+    out: number,
+  ): Status;
   checkPositions(handle: number, positions: number, count: number, axes: number): Status;
   attention(args: RawAttention): Status;
 }

@@ -4,7 +4,9 @@
 // leaves its reason in failure(): a C++ exception thrown into JavaScript does not restore the stack.
 #include <emscripten/bind.h>
 
-#include "posenc/posenc.hpp"
+#include "posenc/attention/arguments.hpp"
+#include "posenc/core/apply.hpp"
+#include "posenc/encodings/make_encoding.hpp"
 
 namespace {
 
@@ -158,6 +160,13 @@ int bias(Address handle, Address queries, int query_count, Address keys, int key
       posenc::Positions::of(at<const double>(keys), key_count, axes), at<float>(out)));
 }
 
+int distances(Address handle, Address queries, int query_count, Address keys, int key_count,
+              Address out) {
+  return report(posenc::distances(
+      encoding(handle), posenc::Positions::of(at<const double>(queries), query_count),
+      posenc::Positions::of(at<const double>(keys), key_count), at<double>(out)));
+}
+
 // --- attention ------------------------------------------------------------------------------------
 
 struct AttentionCall {
@@ -278,5 +287,6 @@ EMSCRIPTEN_BINDINGS(posenc) {
   function("rotate", &rotate);
   function("plan", &plan);
   function("bias", &bias);
+  function("distances", &distances);
   function("attention", &attention);
 }

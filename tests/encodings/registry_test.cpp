@@ -209,6 +209,53 @@ TEST(Registry, WritesOneFrequencyPerPairIntoItsPlan) {
   }
 }
 
+/// The sum over angles: what a pair turns by between the two is the distance times its frequency.
+TEST(Registry, CountsTheDistancesThatItTurnsBy) {
+  constexpr double rounding = 3e-5;  // of a product of cosines in float32, times a few hundred
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
+    const Encoding e = made_example(r);
+    EXPECT_EQ(e.remaps_distance(), e.copies() > 1);
+    Array<double> q{200, 131, 7}, k{0, 5, 64, 130, 131, 180, 200, 300};
+    Array<double> distances_of(q.size() * k.size());
+    const Status status =
+        distances(e, reference::positions(q), reference::positions(k), distances_of.data());
+    if (!e.remaps_distance()) {
+      EXPECT_TRUE(reference::fails_with(status, Errc::unsupported, r.spec.id));
+      continue;
+    }
+    ASSERT_TRUE(succeeds(status));
+    const Index pairs = e.rotation().pairs, width = e.rotation().table_width();
+    Array<double> frequencies(pairs);
+    e.plan(301, frequencies.data());
+    const auto angles = [&](double position, Role role, Index copy) {
+      Array<float> row(width);
+      const Array<double> at{position};
+      Array<double> scratch(pairs);
+      e.angles({.out = {row.data(), 1, width, width},
+                .positions = reference::positions(at),
+                .role = role,
+                .length = 301,
+                .copy = copy,
+                .scratch = scratch.data()});
+      return row;
+    };
+    for (Index t = 0; t < q.size(); ++t)
+      for (Index j = 0; j < k.size(); ++j) {
+        const double d = distances_of[t * k.size() + j];
+        EXPECT_TRUE(std::isfinite(d));
+        std::uint8_t copy = 0;
+        e.choose(q[t], Positions::of(&k[j], 1), &copy);
+        const Array<float> a = angles(q[t], Role::query, copy),
+                           b = angles(k[j], Role::key, std::min<Index>(copy, e.key_copies() - 1));
+        for (Index i = 0; i < pairs; ++i) {
+          const double cosine = double{a[i]} * b[i] + double{a[pairs + i]} * b[pairs + i];
+          EXPECT_NEAR(cosine, std::cos(d * frequencies[i]), rounding) << q[t] << ' ' << k[j];
+        }
+      }
+  }
+}
+
 /// Runs `call` with ever more allocations allowed, until it succeeds; every failure must be typed,
 /// leak nothing and leave `target` as it was.
 template <class F>

@@ -154,4 +154,21 @@ Status bias(const Encoding& e, const Positions& queries, const Positions& keys, 
   return {};
 }
 
+Status distances(const Encoding& e, const Positions& queries, const Positions& keys, double* out) {
+  if (!e.remaps_distance()) return unsupported(e, "an encoding that remaps distances");
+  if (Status s = e.accepts(queries); !s) return s;
+  if (Status s = e.accepts(keys); !s) return s;
+  auto copies = Buffer<std::uint8_t>::make(static_cast<std::size_t>(keys.count));
+  if (!copies) return copies.error();
+  for (Index t = 0; t < queries.count; ++t) {
+    e.choose(queries[t], keys, copies->data());
+    for (Index j = 0; j < keys.count; ++j) {
+      const Index copy = copies->data()[j], key_copy = std::min(copy, e.key_copies() - 1);
+      out[t * keys.count + j] =
+          e.place(Role::query, copy, queries[t]) - e.place(Role::key, key_copy, keys[j]);
+    }
+  }
+  return {};
+}
+
 }  // namespace posenc

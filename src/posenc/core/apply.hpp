@@ -43,4 +43,10 @@ Status rotate(const Encoding& encoding, const RotateArguments& arguments);
 /// Errors: UNSUPPORTED where that depends on q and k, those of the positions, OUT_OF_MEMORY.
 Status bias(const Encoding& encoding, const Positions& queries, const Positions& keys, float* out);
 
+/// out [T, S] = the distance that each pair of positions counts as, query minus key.
+/// Errors: UNSUPPORTED where the encoding leaves distances as they are, those of the positions,
+/// OUT_OF_MEMORY.
+Status distances(const Encoding& encoding, const Positions& queries, const Positions& keys,
+                 double* out);
+
 }  // namespace posenc

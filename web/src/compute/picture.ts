@@ -13,6 +13,7 @@ import {
 } from '../model/places.ts';
 import { hash, normal } from '../model/random.ts';
 import { effective, optionsOf, type Settings, valueWidth } from '../model/settings.ts';
+import { ofDistances } from './distances.ts';
 
 export interface Curve {
   readonly name: string;
@@ -26,7 +27,7 @@ export interface Picture {
   /** [rows, columns]. */
   readonly cells: Float32Array;
   readonly columnName: 'position' | 'distance';
-  readonly rowName: 'dimension' | 'pair' | 'head' | 'probe';
+  readonly rowName: 'dimension' | 'pair' | 'head' | 'probe' | 'query';
   readonly cellName: string;
   readonly curves: readonly Curve[];
   /** Whether curve i belongs to row i of the map. */
@@ -281,11 +282,13 @@ export function pictureOf(
     const place: Placing = (first, count) => placesIn(info, grid, range(first, count));
     const picture = actsAt(info, 'embed')
       ? ofEmbeddings(place, encoding, columns)
-      : actsAt(info, 'rotate')
-        ? ofRotation(info, place, encoding, settings, columns, head)
-        : actsAt(info, 'score') && info.contentFree
-          ? ofBias(place, encoding, around)
-          : ofAttention(info, place, encoding, engine, settings, around);
+      : info.remapsDistance
+        ? ofDistances(encoding, columns)
+        : actsAt(info, 'rotate')
+          ? ofRotation(info, place, encoding, settings, columns, head)
+          : actsAt(info, 'score') && info.contentFree
+            ? ofBias(place, encoding, around)
+            : ofAttention(info, place, encoding, engine, settings, around);
     return grid
       ? { ...picture, definitions: [...picture.definitions, gridInWords(grid)] }
       : picture;

@@ -63,6 +63,11 @@ const decay = Array.from({ length: ${columns} }, (_, distance) =>
   key.reduce((sum, value, i) => sum + value * queries[distance * ${wide} + i], 0) / ${size});
 console.log(decay);
 `;
+  if (picture.rowName === 'query')
+    return `${head}const query = ${columns - 1};
+const keys = Array.from({ length: ${columns} }, (_, distance) => query - distance);
+console.log(encoding.distances([query], keys).data);
+`;
   const places = placesIn(info, grid, Float64Array.of(picture.first + columns - 1));
   const query = JSON.stringify(
     places instanceof Float64Array ? [...places] : places.map((axis) => [...axis]),
