@@ -76,5 +76,5 @@ describe('attention against its definition', () => {
       (met.get('compared') ?? 0) / ((met.get('refused') ?? 0) + (met.get('compared') ?? 0));
     expect(share).toBeGreaterThan(0.9);
     expectGoldenAnswer(pe);
-  });
+  }, 240_000);
 });
