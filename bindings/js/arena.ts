@@ -89,6 +89,13 @@ export class Arena {
     return target.address === undefined ? this.bytes(target.size * 4) : { address: target.address };
   }
 
+  /** The same, for a result that the core adds to. */
+  zeros(target: Target): Slot {
+    return this.bytes(target.size * 4, (at) => {
+      this.#engine.u8.fill(0, at, at + target.size * 4);
+    });
+  }
+
   /**
    * For operations that work in place: `data` is where, `from` where the values come from. The core
    * copies the one to the other when nothing can fail any more, so an owned `out` is not spoilt.

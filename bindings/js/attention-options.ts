@@ -110,17 +110,21 @@ const supported = [
   'logSumExp',
   'out',
 ] as const satisfies readonly (keyof AttentionOptions)[];
+/** What the backward pass must be told again. */
+export const ofForward: readonly string[] = supported.filter(
+  (name) => !['weights', 'logSumExp', 'out'].includes(name),
+);
 /** Names that mean something, so that they are refused as not there yet and never ignored. */
 const planned = ['append'];
 
 export const where = 'attention';
 export type Given = ReadonlyMap<(typeof supported)[number], unknown>;
 
-export function readOptions(options: unknown): Given {
+export function readOptions(options: unknown, known: readonly string[] = supported): Given {
   const given = record(where, 'options', options);
   for (const [name, value] of given) {
-    if ((supported as readonly string[]).includes(name)) continue;
-    if (!planned.includes(name)) throw unknownOption(where, name, supported);
+    if (known.includes(name)) continue;
+    if (!planned.includes(name)) throw unknownOption(where, name, known);
     if (value !== undefined)
       throw new PosencError({
         code: 'UNSUPPORTED',

@@ -32,6 +32,8 @@ export interface Scores {
   numbers: Numbers;
   /** Puts what is more than a number where the call finds it. */
   place(arena: Arena): { sinks: Slot; qNormWeight: Slot; kNormWeight: Slot };
+  /** The shapes of what can be learned, where it was given. */
+  shapes: Readonly<Record<'sinks' | 'qNorm' | 'kNorm', readonly number[] | undefined>>;
 }
 
 const nowhere: Slot = { address: 0 };
@@ -69,6 +71,11 @@ export function readScores(engine: Engine, given: Given, shapes: Shapes): Scores
       qNormWeight: q.weight(arena),
       kNormWeight: k.weight(arena),
     }),
+    shapes: {
+      sinks: given.get('sinks') === undefined ? undefined : [shapes.heads],
+      qNorm: q.shape,
+      kNorm: k.shape,
+    },
   };
 }
 
@@ -120,7 +127,8 @@ const known = ['kind', 'weight', 'epsilon', 'place'];
 const norms = ['rms', 'l2'] as const;
 
 function readNorm(engine: Engine, field: string, value: unknown, heads: number, width: number) {
-  if (value === undefined) return { kind: 0, heads: 1, epsilon: 0, after: false, weight: noPlace };
+  if (value === undefined)
+    return { kind: 0, heads: 1, epsilon: 0, after: false, weight: noPlace, shape: undefined };
   const read = record(where, field, value);
   for (const name of read.keys())
     if (!known.includes(name)) throw unknownOption(where, `${field}.${name}`, known);
@@ -141,8 +149,8 @@ function readWeight(
   value: unknown,
   heads: number,
   width: number,
-): { weight: Place; heads: number } {
-  if (value === undefined) return { weight: noPlace, heads: 1 };
+): { weight: Place; heads: number; shape: readonly number[] | undefined } {
+  if (value === undefined) return { weight: noPlace, heads: 1, shape: undefined };
   const refuse = (shape: readonly number[]) =>
     mismatch(
       'SHAPE_MISMATCH',
@@ -153,11 +161,11 @@ function readWeight(
   if (isArray(value) || isView(value)) {
     const copy = copyNumbers(where, field, value, `a list of ${width} numbers`);
     if (copy.length !== width) throw refuse([copy.length]);
-    return { weight: (arena) => arena.floats(copy), heads: 1 };
+    return { weight: (arena) => arena.floats(copy), heads: 1, shape: [width] };
   }
   const source = capture(engine, where, field, value);
   const { shape } = source;
   const each = shape.length === 2 && shape[0] === heads;
   if (shape[shape.length - 1] !== width || !(shape.length === 1 || each)) throw refuse(shape);
-  return { weight: (arena) => arena.input(source), heads: each ? heads : 1 };
+  return { weight: (arena) => arena.input(source), heads: each ? heads : 1, shape };
 }

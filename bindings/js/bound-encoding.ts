@@ -13,6 +13,7 @@ import type {
   ScoreMethods,
 } from './encoding.js';
 import { fault } from './errors.js';
+import { gradientTargets } from './gradients.js';
 import { type Held, held, requireLive } from './handles.js';
 import { typedArraySet } from './intrinsics.js';
 import type { EncodingInfo, Site } from './manifest.js';
@@ -93,14 +94,68 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
     );
   }
 
+  embedBackward(gradOutput: TensorInput, positions?: Positions): Readonly<Record<string, Tensor>> {
+    const { where, engine, handle, info } = this.#at('embedBackward', 'embed');
+    const width = engine.call((raw) => raw.embedWidth(handle));
+    const source = rows(where, capture(engine, where, 'gradOutput', gradOutput), width);
+    const at = this.#positions(where, info, positions, source.shape);
+    const { batch, heads, n, sets } = fold(source.shape, at);
+    const tables = gradientTargets(where, this.#held, true);
+    const arena = new Arena(engine);
+    arena.requires(() => requireLive(where, this.#held));
+    const [gradient, places] = [arena.input(source), arena.doubles(at.values)];
+    const slots = tables.map(({ target }) => target && arena.zeros(target));
+    const addresses = arena.bytes(slots.length * 4, (start) => {
+      for (const [i, slot] of slots.entries()) engine.u32[start / 4 + i] = slot?.address ?? 0;
+    });
+    return arena.run(where, () => {
+      engine.check(where, (raw) =>
+        raw.embedBackward(
+          handle,
+          gradient.address,
+          batch * heads,
+          n,
+          width,
+          places.address,
+          sets,
+          addresses.address,
+        ),
+      );
+      const finished = tables.flatMap(({ name, target }, i) =>
+        target === undefined
+          ? []
+          : [[name, target.finish(engine, slots[i]?.address ?? 0)] as const],
+      );
+      return Object.fromEntries(finished);
+    });
+  }
+
   rotate(x: TensorInput, positions?: Positions, options?: RotateOptions): Tensor {
-    const { where, engine, handle, info } = this.#at('rotate', 'rotate');
+    return this.#turn('rotate', x, positions, options);
+  }
+
+  rotateBackward(x: TensorInput, positions?: Positions, options?: RotateOptions): Tensor {
+    return this.#turn('rotateBackward', x, positions, options);
+  }
+
+  /** Backwards is the inverse rotation and not the inverse amplitude, which is the core's inverse. */
+  #turn(
+    method: 'rotate' | 'rotateBackward',
+    x: TensorInput,
+    positions?: Positions,
+    options?: RotateOptions,
+  ): Tensor {
+    const { where, engine, handle, info } = this.#at(method, 'rotate');
+    const back = method === 'rotateBackward';
     // Asked first: what is read below may dispose of the encoding.
     const growth = engine.call((raw) => raw.rotationGrowth(handle));
-    const given = readOptions(where, options, ['role', 'length', 'inverse', 'out']);
+    if (back && growth > 0)
+      throw unsupported(where, method, 'where rows grow, their gradient depends on x');
+    const names = ['role', 'length', ...(back ? [] : ['inverse']), 'out'];
+    const given = readOptions(where, options, names);
     const key = choice(where, 'role', given.get('role') ?? 'query', ['query', 'key']) === 'key';
     const length = integer(where, 'length', given.get('length') ?? 0, lengths);
-    const inverse = boolean(where, 'inverse', given.get('inverse') ?? false);
+    const inverse = back || boolean(where, 'inverse', given.get('inverse') ?? false);
     const source = rows(where, capture(engine, where, 'x', x));
     const at = this.#positions(where, info, positions, source.shape);
     const { batch, heads, n, width, sets } = fold(source.shape, at);

@@ -61,11 +61,19 @@ export interface EmbedMethods {
   table(positions: Positions, options?: ResultOptions): Tensor;
   /** x [..., n, E] plus the encoding of its positions. */
   embed(x: TensorInput, positions?: Positions, options?: EmbedOptions): Tensor;
+  /** The gradients of the learned options by name, from that of the result; that of x is the same. */
+  embedBackward(gradOutput: TensorInput, positions?: Positions): Readonly<Record<string, Tensor>>;
 }
 
 export interface RotateMethods {
   /** x [..., n, D] with each row turned to its position; [..., n, D + growth] where rows grow. */
   rotate(x: TensorInput, positions?: Positions, options?: RotateOptions): Tensor;
+  /** The gradient of x from that of the result: the transposed rotation, amplitude included. */
+  rotateBackward(
+    gradOutput: TensorInput,
+    positions?: Positions,
+    options?: Omit<RotateOptions, 'inverse'>,
+  ): Tensor;
   plan(length?: number): RotationPlan;
 }
 

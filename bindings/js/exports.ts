@@ -2,6 +2,11 @@
 /** What every entry exports beside `load`; nothing here needs an instance. */
 
 export type {
+  AttentionGradients,
+  BackwardOptions,
+  EncodingGradients,
+} from './attention-backward.js';
+export type {
   AttentionOptions,
   AttentionResult,
   HeadNorm,

@@ -11,6 +11,7 @@ import { capture } from './tensor.js';
 import { shape as checkShape, detached, reading, roomFor, sizeOf } from './validate.js';
 
 export interface Mask {
+  readonly shape: readonly number[];
   readonly isFloat: boolean;
   /** In elements, of batch, head, row and column; 0 repeats. */
   readonly strides: readonly number[];
@@ -41,13 +42,20 @@ export function captureMask(engine: Engine, given: unknown, shapes: Shapes): Mas
   const bytes = roomFor('attention', 'mask', () => new Uint8Array(data as Uint8Array));
   checkSize(snapshot, typedArrayLength(bytes));
   const strides = broadcast(snapshot, shapes);
-  return { isFloat: false, strides, place: (arena) => arena.copyOf(bytes), check: () => {} };
+  return {
+    shape: snapshot,
+    isFloat: false,
+    strides,
+    place: (arena) => arena.copyOf(bytes),
+    check: () => {},
+  };
 }
 
 function floats(engine: Engine, given: unknown, shapes: Shapes): Mask {
   const source = capture(engine, 'attention', 'mask', given);
   const strides = broadcast(source.shape, shapes);
   return {
+    shape: source.shape,
     isFloat: true,
     strides,
     place: (arena) => arena.input(source),

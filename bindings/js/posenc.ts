@@ -2,6 +2,11 @@
 /** The object that `load` gives. */
 
 import { attention } from './attention.js';
+import {
+  type AttentionGradients,
+  attentionBackward,
+  type BackwardOptions,
+} from './attention-backward.js';
 import type { AttentionOptions, AttentionResult } from './attention-options.js';
 import { BoundEncoding } from './bound-encoding.js';
 import type { Encoding } from './encoding.js';
@@ -59,6 +64,16 @@ export interface Posenc {
     results: readonly PartialAttention[],
     options?: MergeOptions,
   ): Required<Pick<AttentionResult, 'output' | 'logSumExp'>>;
+  /** The gradients of what went into `attention`; `output` and `logSumExp` are what it gave. */
+  attentionBackward(
+    q: TensorInput,
+    k: TensorInput,
+    v: TensorInput,
+    output: TensorInput,
+    logSumExp: TensorInput,
+    gradOutput: TensorInput,
+    options?: BackwardOptions,
+  ): AttentionGradients;
   /** A tensor in the memory of this instance, zeros or `data`; calls use it without copying. */
   tensor(shape: readonly number[], data?: ArrayLike<number>): OwnedTensor;
   /** Lets go of the instance: what it made can no longer be used, its memory can be collected. */
@@ -86,6 +101,18 @@ class Instance {
 
   merge(results: unknown, options?: unknown) {
     return merge(this.#engine, results, options);
+  }
+
+  attentionBackward(
+    q: unknown,
+    k: unknown,
+    v: unknown,
+    output: unknown,
+    logSumExp: unknown,
+    gradOutput: unknown,
+    options?: unknown,
+  ): AttentionGradients {
+    return attentionBackward(this.#engine, [q, k, v, output, logSumExp, gradOutput], options);
   }
 
   tensor(shape: unknown, data?: unknown): OwnedTensor {

@@ -118,6 +118,17 @@ export interface RawModule {
     positions: number,
     positionRows: number,
   ): Status;
+  /** `tables` has an address for each option that the encoding learns, or 0. */
+  embedBackward(
+    handle: number,
+    gradient: number,
+    batch: number,
+    rows: number,
+    width: number,
+    positions: number,
+    positionRows: number,
+    tables: number,
+  ): Status;
   rotate(
     handle: number,
     x: number,
@@ -157,6 +168,20 @@ export interface RawModule {
   ): Status;
   checkPositions(handle: number, positions: number, count: number, axes: number): Status;
   attention(args: RawAttention): Status;
+  /** `out` and `logSumExp` are read; gradients at 0 are not wanted, and all others start from zeros. */
+  attentionBackward(
+    args: RawAttention,
+    gradient: number,
+    dq: number,
+    dk: number,
+    dv: number,
+    dSinks: number,
+    dQNorm: number,
+    dKNorm: number,
+    dMask: number,
+    tables: number,
+    tableCount: number,
+  ): Status;
   /** `parts` holds two addresses each: an output, whose layout is that of `out`, and its logSumExp. */
   merge(
     parts: number,

@@ -21,6 +21,10 @@ export interface Target {
   readonly size: number;
   /** Where it is in the memory of the instance, if the instance owns it. */
   readonly address?: number;
+  /** Where the user's `out` lies, if there is one. */
+  readonly extent?: Extent;
+  /** Throws if user code that ran since has taken the memory away. */
+  recheck(): void;
   /** Hands over what the call left at `address`. */
   finish(engine: Engine, address: number): Tensor;
 }
@@ -33,6 +37,7 @@ export function freshTarget(where: string, shape: readonly number[]): Target {
   return {
     shape,
     size,
+    recheck() {},
     finish(engine, address) {
       typedArraySet(data, new Float32Array(engine.f32.buffer, address, size));
       return { data, shape };
@@ -41,7 +46,9 @@ export function freshTarget(where: string, shape: readonly number[]): Target {
 }
 
 export interface OutRules {
-  sources: readonly Source[];
+  sources: readonly Pick<Source, 'extent'>[];
+  /** What errors call it. @default 'out' */
+  field?: string;
   /** `out` may be exactly this input: the operation works in place. */
   inPlace?: Source;
 }
@@ -54,9 +61,11 @@ export function captureTarget(
   rules: OutRules,
 ): Target {
   if (out === undefined) return freshTarget(where, shape);
-  const target = typeof out === 'object' && out !== null ? given(engine, where, out) : undefined;
+  const { field = 'out' } = rules;
+  const target =
+    typeof out === 'object' && out !== null ? given(engine, where, field, out) : undefined;
   if (target === undefined || !sameShape(target.shape, shape))
-    throw badOut(where, shape, target === undefined ? out : text(shapeText(target.shape)));
+    throw badOut(where, field, shape, target === undefined ? out : text(shapeText(target.shape)));
   refuseOverlap(where, target.extent, rules);
   return target;
 }
@@ -64,20 +73,22 @@ export function captureTarget(
 function given(
   engine: Engine,
   where: string,
+  field: string,
   out: object,
 ): (Target & { extent: Extent }) | undefined {
-  const holding = holdingOf(engine, where, 'out', out);
+  const holding = holdingOf(engine, where, field, out);
   if (holding !== undefined) {
     const { shape, address, bytes } = holding;
     const extent = { space: engine, start: address, end: address + bytes };
-    return { shape, size: sizeOf(shape), address, extent, finish: () => out as Tensor };
+    const recheck = () => void holdingOf(engine, where, field, out);
+    return { shape, size: sizeOf(shape), address, extent, recheck, finish: () => out as Tensor };
   }
-  const { data, shape } = reading(where, 'out', out, () => {
+  const { data, shape } = reading(where, field, out, () => {
     const { data, shape } = out as { data?: unknown; shape?: unknown };
     return { data, shape };
   });
   if (!isArray(shape)) return undefined;
-  const extents = reading(where, 'out', shape, () => {
+  const extents = reading(where, field, shape, () => {
     const { length } = shape;
     const read: unknown[] = [];
     for (let axis = 0; axis < Math.min(length, maxRank + 1); ++axis) read.push(shape[axis]);
@@ -90,11 +101,15 @@ function given(
   const size = sizeOf(extents);
   if (typedArrayLength(view) !== size) return undefined;
   const extent = extentOf(engine, view);
-  if (extent.space === engine) requireTensor(engine, where, 'out', extent);
+  if (extent.space === engine) requireTensor(engine, where, field, extent);
   return {
     shape: extents,
     size,
     extent,
+    recheck() {
+      if (isOutOfBounds(view)) throw badOut(where, field, extents, data);
+      if (extent.space === engine) requireTensor(engine, where, field, extent);
+    },
     finish(from, address) {
       // A view of our own memory may have been left behind by growth during the call.
       const to =
@@ -105,23 +120,24 @@ function given(
   };
 }
 
-function badOut(where: string, shape: readonly number[], received: unknown) {
+function badOut(where: string, field: string, shape: readonly number[], received: unknown) {
   return fault('BAD_OUT', {
     where,
-    field: 'out',
+    field,
     expected: `a tensor { data: Float32Array of length ${sizeOf(shape)}, shape: ${shapeText(shape)} }`,
     received,
   });
 }
 
-function refuseOverlap(where: string, out: Extent, { sources, inPlace }: OutRules): void {
+function refuseOverlap(where: string, out: Extent, rules: OutRules): void {
+  const { sources, inPlace, field = 'out' } = rules;
   for (const { extent } of sources) {
     if (!overlaps(out, extent)) continue;
     const same = extent.start === out.start && extent.end === out.end;
     if (same && inPlace !== undefined && inPlace.extent === extent) continue;
     throw fault('OVERLAP', {
       where,
-      field: 'out',
+      field,
       expected: `apart from the inputs${inPlace === undefined ? '' : ' or exactly the input'}`,
       received: text(`bytes ${out.start} to ${out.end} against ${extent.start} to ${extent.end}`),
       advice: 'Use separate memory.',

@@ -5,6 +5,8 @@
 #include <emscripten/bind.h>
 
 #include "posenc/attention/arguments.hpp"
+#include "posenc/attention/backward.hpp"
+#include "posenc/attention/merge.hpp"
 #include "posenc/core/apply.hpp"
 #include "posenc/encodings/make_encoding.hpp"
 
@@ -124,6 +126,17 @@ int embed(Address handle, Address x, Address from, int batch, int rows, int widt
                                                  .position_rows = position_rows}));
 }
 
+int embed_backward(Address handle, Address gradient, int batch, int rows, int width,
+                   Address positions, int position_rows, Address tables) {
+  return report(posenc::embed_backward(encoding(handle), {.gradient = at<const float>(gradient),
+                                                          .batch = batch,
+                                                          .rows = rows,
+                                                          .width = width,
+                                                          .positions = at<const double>(positions),
+                                                          .position_rows = position_rows,
+                                                          .tables = at<float* const>(tables)}));
+}
+
 int rotate(Address handle, Address x, Address from, int batch, int heads, int rows, int width,
            Address positions, int position_rows, int axes, int role, double length, bool inverse) {
   return report(
@@ -209,7 +222,7 @@ posenc::Tensor4<T> tensor(Address data, int layout, int heads, int rows, int wid
 
 static_assert(sizeof(posenc::Sequence) == 7 * sizeof(std::int32_t) && sizeof(Index) == 4);
 
-int attention(const AttentionCall& c) {
+posenc::AttentionArguments arguments_of(const AttentionCall& c) {
   posenc::AttentionArguments a{
       .shape = {c.batch, c.heads, c.kvHeads, c.queries, c.keys, c.headDim, c.valueDim},
       .q = tensor<const float>(c.q, c.layout, c.heads, c.queries, c.headDim),
@@ -246,7 +259,26 @@ int attention(const AttentionCall& c) {
   if (c.scale == c.scale) a.scale = c.scale;  // NaN: the encoding's wish
   if (c.windowLeft >= 0) a.window.left = c.windowLeft;
   if (c.windowRight >= 0) a.window.right = c.windowRight;
-  return report(posenc::attention(a));
+  return a;
+}
+int attention(const AttentionCall& c) { return report(posenc::attention(arguments_of(c))); }
+
+/// `c.out` and `c.logSumExp` are read. The last addresses are those of the gradients, 0 where they
+/// are not wanted; `tables` has one for each option that some encoding learns.
+int attention_backward(const AttentionCall& c, Address gradient, Address dq, Address dk, Address dv,
+                       Address sinks, Address q_norm, Address k_norm, Address mask, Address tables,
+                       int table_count) {
+  return report(posenc::attention_backward(
+      {.forward = arguments_of(c),
+       .output_gradient = tensor<const float>(gradient, c.layout, c.heads, c.queries, c.valueDim),
+       .q_gradient = tensor<float>(dq, c.layout, c.heads, c.queries, c.headDim),
+       .k_gradient = tensor<float>(dk, c.layout, c.kvHeads, c.keys, c.headDim),
+       .v_gradient = tensor<float>(dv, c.layout, c.kvHeads, c.keys, c.valueDim),
+       .sink_gradient = at<float>(sinks),
+       .q_norm_gradient = at<float>(q_norm),
+       .k_norm_gradient = at<float>(k_norm),
+       .mask_gradient = at<float>(mask),
+       .tables = {at<float* const>(tables), static_cast<std::size_t>(table_count)}}));
 }
 
 int merge(Address parts, int count, Address sinks, Address out, Address log_sum_exp, int batch,
@@ -353,10 +385,12 @@ EMSCRIPTEN_BINDINGS(posenc) {
   function("planPairs", &plan_pairs);
   function("checkPositions", &check_positions);
   function("embed", &embed);
+  function("embedBackward", &embed_backward);
   function("rotate", &rotate);
   function("plan", &plan);
   function("bias", &bias);
   function("distances", &distances);
   function("attention", &attention);
+  function("attentionBackward", &attention_backward);
   function("merge", &merge);
 }

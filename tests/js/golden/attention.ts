@@ -3,6 +3,7 @@ import { type AttentionOptions, type AttentionResult, fromTotal, type Tensor } f
 import { expect } from 'vitest';
 import { pe } from '../support/instance.ts';
 import { expectClose, expectSame, tensor } from '../support/numbers.ts';
+import { runBackward } from './backward.ts';
 import { type GoldenArray, type GoldenCase, maskOf, tensorOf } from './cases.ts';
 import { runLatentAttention } from './latent-attention.ts';
 
@@ -20,6 +21,7 @@ export function runAttention(one: GoldenCase): void {
   const options = optionsOf(one, q, k);
   const result = pe.attention(q, k, v, { ...options, weights: true, logSumExp: true });
   compare(result, expected, tolerance.f32);
+  runBackward(one, [q, k, v], options, result);
   runRule(one, q, k, v);
   // Asking for more must not change the output.
   expectSame(pe.attention(q, k, v, options).output.data, result.output.data);

@@ -25,8 +25,7 @@ export function runRopeApply({ params, inputs, expected, tolerance }: GoldenCase
     expectClose(turned.data, expected[name].data, tolerance.f32, name);
   }
   if (expected.grad_q === undefined) return;
-  // A rotation's transpose is its inverse, so that is how a gradient goes back through it.
-  const gradient = rope.rotate(tensorOf(inputs.grad_out), inputs.positions, { inverse: true });
+  const gradient = rope.rotateBackward(tensorOf(inputs.grad_out), inputs.positions);
   expectClose(gradient.data, expected.grad_q.data, tolerance.f32, 'grad_q');
 }
 
