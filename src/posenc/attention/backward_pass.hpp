@@ -24,7 +24,7 @@ class Backward {
   // The steps: for one sequence after the other in one block of memory, which begins with sums over
   // all of them.
   Status check_positions() const { return scores_.placement.check(); }
-  void carve(Arena& arena) {
+  POSENC_COLD void carve(Arena& arena) {
     for (std::size_t e = 0; e < f_.encodings.size(); ++e)
       sums_[e] = arena.take<double>(f_.encodings[e]->gradient_size());
     sink_sums_ = arena.take<double>(a_.sink_gradient == nullptr ? 0 : s_.heads);
@@ -33,7 +33,7 @@ class Backward {
     scores_.carve(arena);
     carve_own(arena);
   }
-  void compute() {
+  POSENC_COLD void compute() {
     Placement& placement = scores_.placement;
     for (Index b = 0; b < s_.batch; ++b) {
       const bool moved = b == 0 || placement.sets() > 1;
@@ -49,7 +49,7 @@ class Backward {
       }
     }
   }
-  void collect() {
+  POSENC_COLD void collect() {
     std::size_t at = 0;
     for (std::size_t e = 0; e < f_.encodings.size(); ++e) {
       const std::size_t count = f_.encodings[e]->gradients().size();
@@ -68,7 +68,7 @@ class Backward {
   static constexpr Index width = panel_width<Arch>;
   using V = xsimd::batch<float, Arch>;
 
-  void carve_own(Arena& arena) {
+  POSENC_COLD void carve_own(Arena& arena) {
     const Index rows = scores_.rows, tile = scores_.panels.tile_keys,
                 keys = scores_.panels.padded_keys, copies = scores_.rotations.copies(),
                 key_copies = scores_.rotations.key_copies(),
@@ -102,7 +102,7 @@ class Backward {
 
   /// The keys once more, as lines of channels, out of the panels that hold them rotated as columns;
   /// and the values as columns.
-  void pack(Index b, Index g) {
+  POSENC_COLD void pack(Index b, Index g) {
     const Index depth = scores_.queries(0).cols, keys = scores_.panels.padded_keys,
                 tile = scores_.panels.tile_keys;
     for (Index copy = 0; copy < scores_.rotations.key_copies(); ++copy) {
@@ -125,7 +125,7 @@ class Backward {
     for (View2<float>* sum : {&by_key_, &by_value_, &by_given_key_}) clear(*sum);
   }
 
-  void differentiate(const Block& block) {
+  POSENC_COLD void differentiate(const Block& block) {
     scores_.load(block);
     load(block);
     clear(by_query_);
@@ -159,7 +159,7 @@ class Backward {
 
   /// The gradient of the block's output, and what each row's weights share. A row that sees nothing
   /// has no part in anything, whatever it holds.
-  void load(const Block& block) {
+  POSENC_COLD void load(const Block& block) {
     clear(out_);
     for (Index i = 0; i < scores_.rows; ++i) {
       delta_[i] = 0;
@@ -259,7 +259,7 @@ class Backward {
     }
     for (std::size_t i = content; i > 0; --i) differentiate_site(i - 1, block, keys);
   }
-  void differentiate_site(std::size_t site, const Block& block, const KeyTile& keys) {
+  POSENC_COLD void differentiate_site(std::size_t site, const Block& block, const KeyTile& keys) {
     const SiteOrder::Entry& entry = scores_.sites.all()[site];
     const Encoding& e = *entry.encoding;
     if (e.needs_scores()) {
@@ -283,7 +283,7 @@ class Backward {
                      by_carry_.stride}});
     }
   }
-  void add_to_mask(const Block& block, const KeyTile& keys) {
+  POSENC_COLD void add_to_mask(const Block& block, const KeyTile& keys) {
     for (Index i = 0; i < block.rows(); ++i)
       for (Index j = 0; j < keys.count; ++j)
         a_.mask_gradient[f_.mask.offset(block.batch, block.head(i), block.query(i),
@@ -335,7 +335,7 @@ class Backward {
     return turned_.slice(0, all);
   }
 
-  void finish_queries(const Block& block) {
+  POSENC_COLD void finish_queries(const Block& block) {
     for (Index n = 0; n < block.heads; ++n) {
       const Segment seg = block.segment(n);
       const View2<const float> given{f_.q.at(block.batch, seg.head, seg.first_query), seg.count,
@@ -356,7 +356,7 @@ class Backward {
     }
   }
 
-  void finish_keys(Index b, Index g) {
+  POSENC_COLD void finish_keys(Index b, Index g) {
     for (Index j = 0; j < s_.keys; j += scores_.rows) {
       const Index n = std::min(scores_.rows, s_.keys - j);
       const View2<const float> given{f_.k.at(b, g, j), n, s_.head_dim, f_.k.row};
@@ -382,9 +382,9 @@ class Backward {
   };
   /// From the gradients of the rotated copies of rows, `step` rows apart, to that of the rows as they
   /// were given, in place of the first copy. `content`: that of rows that were not rotated, or null.
-  View2<float> pull_back(const Side& side, View2<const float> given, Index first,
-                         const View2<float>& copies, Index count, Index step,
-                         const View2<float>& content) {
+  POSENC_COLD View2<float> pull_back(const Side& side, View2<const float> given, Index first,
+                                     const View2<float>& copies, Index count, Index step,
+                                     const View2<float>& content) {
     const auto normalise_back = [&](const float* row, float* gradient) {
       side.norm.pull_back(row, gradient, s_.head_dim, side.head,
                           weights_of(side.norm) > 0 ? side.norm_sums : nullptr);
@@ -421,8 +421,8 @@ class Backward {
     return copies;
   }
 
-  void rotate_back(const Side& side, View2<const float> given, View2<float> part, Index first,
-                   Index copy) {
+  POSENC_COLD void rotate_back(const Side& side, View2<const float> given, View2<float> part,
+                               Index first, Index copy) {
     scores_.rotations.rotate_back(
         side.role, given, part, first, copy, room_,
         [&](const Encoding& e, View2<const float> rows) {

@@ -8,7 +8,7 @@
 namespace posenc {
 
 /// The arguments of one sequence, as views of the whole.
-inline BackwardArguments part_of(const BackwardArguments& a, const Sequence& s) {
+POSENC_COLD inline BackwardArguments part_of(const BackwardArguments& a, const Sequence& s) {
   BackwardArguments part = a;
   part.forward = part_of(a.forward, s);
   part.output_gradient.data = a.output_gradient.at(s.batch, 0, s.first_query);
@@ -22,7 +22,7 @@ inline BackwardArguments part_of(const BackwardArguments& a, const Sequence& s) 
 }
 
 /// What rows of no sequence give.
-inline void clear_gradients(const BackwardArguments& a) {
+POSENC_COLD inline void clear_gradients(const BackwardArguments& a) {
   const AttentionShape& s = a.forward.shape;
   const auto clear = [&](const Tensor4<float>& x, Index heads, Index rows, Index width) {
     for (Index b = 0; b < s.batch; ++b)
@@ -36,7 +36,7 @@ inline void clear_gradients(const BackwardArguments& a) {
 
 /// The gradients for arguments that have been checked.
 template <class Arch>
-Status attend_backward(const BackwardArguments& a) {
+POSENC_COLD Status attend_backward(const BackwardArguments& a) {
   const Sequence whole{};
   const bool one = a.forward.sequences.empty();
   const std::span<const Sequence> sequences =

@@ -95,8 +95,8 @@ class Rotations {
   /// into that of `given`. Angles that are learned get theirs through `learn(encoding, rows)`, with
   /// the rows as they left their encoding; `room` holds as many.
   template <class Learn>
-  void rotate_back(Role role, View2<const float> given, View2<float> gradient, Index first,
-                   Index copy, View2<float> room, Learn&& learn) const {
+  POSENC_COLD void rotate_back(Role role, View2<const float> given, View2<float> gradient,
+                               Index first, Index copy, View2<float> room, Learn&& learn) const {
     for (std::size_t i = count_; i-- > 0;) {
       if (entries_[i].encoding->learns_angles()) {
         for (Index t = 0; t < given.rows; ++t) std::copy_n(given.row(t), given.cols, room.row(t));

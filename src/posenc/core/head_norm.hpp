@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "posenc/core/view.hpp"
+#include "posenc/core/lanes.hpp"
 
 namespace posenc {
 
@@ -36,8 +36,8 @@ struct HeadNorm {
 
   /// The way back: turns the gradient of a normalised row into that of `row`, and adds to those of the
   /// weights, laid out as they are; null is not wanted. A gradient of 0 stays 0 whatever the row holds.
-  void pull_back(const float* row, float* gradient, Index width, Index head,
-                 double* weight_sums) const {
+  POSENC_COLD void pull_back(const float* row, float* gradient, Index width, Index head,
+                             double* weight_sums) const {
     if (std::all_of(gradient, gradient + width, [](float by) { return by == 0; })) return;
     const double factor = factor_of(row, width);
     const float* w = weights_of(head, width);

@@ -17,6 +17,13 @@
 #define POSENC_DO_NOT_UNROLL
 #endif
 
+// For functions whose work is O((T + S) D) beside kernels of O(T S D): compiled for size.
+#if defined(__GNUC__)
+#define POSENC_COLD [[gnu::cold]]
+#else
+#define POSENC_COLD
+#endif
+
 namespace posenc {
 
 template <class Arch>
