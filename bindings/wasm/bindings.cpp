@@ -5,6 +5,7 @@
 #include <emscripten/bind.h>
 
 #include "posenc/attention/arguments.hpp"
+#include "posenc/attention/merge.hpp"
 #include "posenc/core/apply.hpp"
 #include "posenc/encodings/make_encoding.hpp"
 

@@ -195,7 +195,8 @@ export class Question {
       queries: q[1] - q[0],
       k0: k[0],
       keys: k[1] - k[0],
-      offset: queryOffset ?? k[1] - k[0] - (q[1] - q[0]),
+      // Of packed sequences each has its own; padding moves nothing.
+      offset: queryOffset ?? (packed === undefined ? S - T : k[1] - k[0] - (q[1] - q[0])),
       prefix: prefixOf(i),
     });
     if (packed !== undefined && B > 0) {
@@ -212,7 +213,9 @@ export class Question {
     const { prefix = 0 } = this.#case;
     const { S, B } = this.sizes;
     const within = (n: number) => Math.min(n, S);
-    return typeof prefix === 'number' ? within(prefix) : prefix.slice(0, B).map(within);
+    if (typeof prefix === 'number') return within(prefix);
+    const count = this.#case.packed === undefined ? B : this.#cuts().q.length - 1;
+    return Array.from({ length: count }, (_, i) => within(prefix[i] ?? 0));
   }
 
   #lengths(): { keyLengths?: number[]; queryLengths?: number[] } {
