@@ -217,32 +217,39 @@ inline Array<float> normalised(const Array<float>& x, const posenc::HeadNorm& no
   return y;
 }
 
-/// The reference's answer; `terms` says what the encodings do, everything else is added here, all
-/// but the query scale at explicit positions.
-inline Answer answer(const Question& ask, Terms terms = {}) {
-  const AttentionShape& s = ask.shape;
+/// What the reference must know of a question, which has to live as long; `terms` says what the
+/// encodings do, everything else is added here, all but the query scale at explicit positions.
+inline Terms terms_of(const Question& ask, Terms terms = {}) {
   const Mask& mask = ask.mask;
   const auto encoding_bias = terms.bias;
-  terms.visible = [&](Index b, Index h, Index t, Index j) {
+  terms.visible = [&ask, &mask](Index b, Index h, Index t, Index j) {
     if (!ask.shows(b, t, j)) return false;
     if (mask.allowed.size() > 0) return mask.allowed[mask.at(b, h, t, j)] != 0;
     return mask.bias.size() == 0 || mask.bias[mask.at(b, h, t, j)] != -infinity;
   };
-  terms.bias = [&](Index b, Index h, Index t, Index j) {
+  terms.bias = [&mask, encoding_bias](Index b, Index h, Index t, Index j) {
     const double added = mask.bias.size() > 0 ? mask.bias[mask.at(b, h, t, j)] : 0.0;
     return added + (encoding_bias ? encoding_bias(b, h, t, j) : 0.0);
   };
   terms.softcap = ask.softcap;
   terms.sinks = ask.sinks;
   if (!terms.temperature && ask.query_scale.kind != posenc::QueryScale::Kind::none)
-    terms.temperature = [&](Index b, Index t) {
+    terms.temperature = [&ask](Index b, Index t) {
       return query_scale(ask.query_scale, static_cast<double>(ask.place(b, t)));
     };
-  const double scale =
-      ask.scale.value_or(s.head_dim > 0 ? 1 / std::sqrt(static_cast<double>(s.head_dim)) : 1);
+  return terms;
+}
+inline double scale_of(const Question& ask) {
+  const Index dim = ask.shape.head_dim;
+  return ask.scale.value_or(dim > 0 ? 1 / std::sqrt(static_cast<double>(dim)) : 1);
+}
+
+/// The reference's answer.
+inline Answer answer(const Question& ask, Terms terms = {}) {
+  const AttentionShape& s = ask.shape;
   const Array<float> q = normalised(ask.q, ask.q_norm, s.heads, s.queries, s.head_dim),
                      k = normalised(ask.k, ask.k_norm, s.kv_heads, s.keys, s.head_dim);
-  return attention(s, q, k, ask.v, scale, terms);
+  return attention(s, q, k, ask.v, scale_of(ask), terms_of(ask, std::move(terms)));
 }
 
 inline ::testing::AssertionResult close(const Array<float>& got, const Array<double>& want,

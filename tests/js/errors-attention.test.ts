@@ -15,6 +15,7 @@ const row = (
   ...says: (string | RegExp)[]
 ): Row => [name, attend(options), { code, field, says } as Row[2]];
 
+const batch = randomTensor([2, 2, 3, 4], 1);
 check('rules', [
   row('a window that is a number', { window: 3 }, 'WRONG_TYPE', 'window'),
   row('a window of negative width', { window: { left: -1 } }, 'OUT_OF_RANGE', 'window.left'),
@@ -54,10 +55,7 @@ check('rules', [
   ),
   [
     'packed sequences in a batch',
-    attend(
-      { cuSeqlens: { q: [0, 3] } },
-      Array.from({ length: 3 }, () => randomTensor([2, 2, 3, 4], 1)),
-    ),
+    attend({ cuSeqlens: { q: [0, 3] } }, [batch, batch, batch]),
     { code: 'SHAPE_MISMATCH', field: 'cuSeqlens', says: ['B = 1'] },
   ],
   [
