@@ -4,7 +4,9 @@
 // leaves its reason in failure(): a C++ exception thrown into JavaScript does not restore the stack.
 #include <emscripten/bind.h>
 
-#include "posenc/posenc.hpp"
+#include "posenc/attention/arguments.hpp"
+#include "posenc/core/apply.hpp"
+#include "posenc/encodings/make_encoding.hpp"
 
 namespace {
 

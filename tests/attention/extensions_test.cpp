@@ -16,7 +16,7 @@ using reference::answer;
 using reference::Array;
 using reference::ask;
 using reference::expect_close;
-using reference::made;
+using reference::made_here;
 using reference::Question;
 
 template <class A>
@@ -84,7 +84,7 @@ struct Clipped : Plain {
 };
 
 TYPED_TEST(Extensions, ChooseOneOfSeveralRotationsForEachPair) {
-  const Encoding e = made<Clipped, TypeParam>({});
+  const Encoding e = made_here<Clipped, TypeParam>();
   for (bool causal : {false, true})
     for (const TileSizes& tiles : tilings) {
       const Question question = question_of(e, shape, tiles, causal);
@@ -126,7 +126,7 @@ struct Counting : Plain {
 };
 
 TYPED_TEST(Extensions, SumOverKeysFromTheNewestBack) {
-  const Encoding e = made<Counting, TypeParam>({});
+  const Encoding e = made_here<Counting, TypeParam>();
   for (bool causal : {false, true})
     for (bool masked : {false, true})
       for (const TileSizes& tiles : tilings) {
@@ -169,7 +169,7 @@ struct HeadByHead : Plain {
 };
 
 TYPED_TEST(Extensions, TurnEachHeadItsOwnWay) {
-  const Encoding e = made<HeadByHead, TypeParam>({});
+  const Encoding e = made_here<HeadByHead, TypeParam>();
   AttentionShape s = shape;
   s.heads = s.kv_heads = 3;
   for (const TileSizes& tiles : tilings) {
@@ -208,7 +208,7 @@ struct Widening : Plain {
 };
 
 TYPED_TEST(Extensions, MakeRowsWiderByARotation) {
-  const Encoding e = made<Widening, TypeParam>({});
+  const Encoding e = made_here<Widening, TypeParam>();
   AttentionShape s = shape;
   s.head_dim = 3;
   for (bool causal : {false, true})
@@ -241,8 +241,8 @@ struct Content : Plain {
 };
 
 TEST(Extensions, RefuseARotationThatMakesRowsWiderBesideWhatWorksOnThem) {
-  const Encoding widening = made<Widening>({}), other = made<HeadByHead>({}),
-                 content = made<Content>({});
+  const Encoding widening = made_here<Widening>(), other = made_here<HeadByHead>(),
+                 content = made_here<Content>();
   AttentionShape s = shape;
   s.head_dim = 3;
   s.heads = s.kv_heads = 3;
@@ -265,7 +265,7 @@ struct Louder : Plain {
 };
 
 TYPED_TEST(Extensions, ScaleLogitsByEncodingAndByPosition) {
-  const Encoding e = made<Louder, TypeParam>({});
+  const Encoding e = made_here<Louder, TypeParam>();
   for (bool with_scale : {false, true}) {
     Question question = question_of(e, shape, {.queries = 8, .keys = 16}, false);
     if (with_scale) question.scale = 0.25;
@@ -283,7 +283,7 @@ TYPED_TEST(Extensions, ScaleLogitsByEncodingAndByPosition) {
 }
 
 TEST(Extensions, RefuseWhatCannotBeCombined) {
-  const Encoding remap = made<Clipped>({}), per_head = made<HeadByHead>({});
+  const Encoding remap = made_here<Clipped>(), per_head = made_here<HeadByHead>();
   Question question = Question::of(shape);
   question.encodings = {&remap, &remap};
   EXPECT_TRUE(reference::fails_with(ask(question).status, Errc::unsupported, "encoding"));

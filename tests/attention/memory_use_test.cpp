@@ -37,7 +37,7 @@ struct Bookkeeper : EncodingDefaults {
 
 /// Bytes and blocks of the workspace of one call.
 MemoryUse workspace(const AttentionShape& shape, bool weights = true) {
-  const Encoding e = reference::made<Bookkeeper>({});
+  const Encoding e = reference::made_here<Bookkeeper>();
   Question question = Question::of(shape);
   question.encodings = {&e};
   question.wants_weights = weights;

@@ -7,9 +7,9 @@
 
 #include <vector>
 
-#include "posenc/attention/sequences.hpp"
 #include "reference/attention.hpp"
 #include "reference/errors.hpp"
+#include "support/at_width.hpp"
 
 namespace reference {
 
@@ -186,8 +186,7 @@ Given ask(const Question& ask) {
       .sinks = ask.sinks.size() > 0 ? ask.sinks.data() : nullptr,
       .query_scale = ask.query_scale,
       .tiles = ask.tiles};
-  given.status = posenc::check(a);
-  if (given.status) given.status = posenc::attend<Arch>(a);
+  given.status = attend_at<Arch>(a);
   if (ask.rows_first)
     given.output = transposed(given.output, s.batch, s.queries, s.heads, s.value_dim);
   return given;

@@ -266,7 +266,7 @@ struct Widening : EncodingDefaults {
 };
 
 TEST(Rotate, WritesWiderRowsWhereTheyGrow) {
-  const Encoding e = reference::made<Widening>({});
+  const Encoding e = reference::made_here<Widening>();
   constexpr Index rows = 70;  // more than one block of angles
   const Array<double> p = counted(rows);
   const Array<float> from = Random(2).floats(2 * rows * 3);
