@@ -118,12 +118,12 @@ int embed(Address handle, Address x, Address from, int batch, int heads, int row
   return report(posenc::embed(encoding(handle), {.x = at<float>(x),
                                                  .from = at<const float>(from),
                                                  .batch = batch,
- .heads = heads,
+                                                 .heads = heads,
                                                  .rows = rows,
                                                  .width = width,
                                                  .positions = at<const double>(positions),
                                                  .position_rows = position_rows,
- .axes = axes}));
+                                                 .axes = axes}));
 }
 
 int rotate(Address handle, Address x, Address from, int batch, int heads, int rows, int width,

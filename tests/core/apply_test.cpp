@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "posenc/core/position_rules.hpp"
 #include "posenc/encodings/make_encoding.hpp"
 #include "reference/errors.hpp"
 #include "reference/options.hpp"
@@ -211,13 +212,12 @@ struct Grid : EncodingDefaults {
   template <class Arch>
   void embed(Arch, const RowBlock& b) const {
     for (Index t = 0; t < b.rows.rows; ++t)
-      for (Index a = 0; a < 2; ++a)
-        b.rows.row(t)[a] += static_cast<float>(b.positions.axis(a)[t]);
+      for (Index a = 0; a < 2; ++a) b.rows.row(t)[a] += static_cast<float>(b.positions.axis(a)[t]);
   }
 };
 
 TEST(Embed, TakesSeveralAxesAndASetForEachEntryOfSeveralHeads) {
-  const Encoding e = reference::made<Grid>({});
+  const Encoding e = reference::made_here<Grid>({});
   Array<double> p{0, 1, 2, 10, 11, 12, 100, 101, 102, 110, 111, 112};  // [2 sets, 2 axes, 3]
   Array<float> x(2 * 2 * 3 * 2, 0.5f);
   const EmbedArguments a{.x = x.data(),

@@ -58,8 +58,7 @@ Status embed(const Encoding& e, const EmbedArguments& a) {
   start_from(a.from, a.x, a.batch * a.heads * a.rows * a.width);
   for (Index b = 0; b < a.batch; ++b) {
     const Index set = a.position_rows > 1 ? b : 0;
-    const Positions positions =
-        Positions::of(a.positions + set * a.axes * a.rows, a.rows, a.axes);
+    const Positions positions = Positions::of(a.positions + set * a.axes * a.rows, a.rows, a.axes);
     for (Index plane = b * a.heads; plane < (b + 1) * a.heads; ++plane)
       e.embed({.rows = {a.x + plane * a.rows * a.width, a.rows, a.width, a.width},
                .positions = positions});
