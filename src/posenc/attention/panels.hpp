@@ -3,6 +3,7 @@
 /// of the group and all blocks of queries.
 #pragma once
 
+#include "posenc/attention/key_rows.hpp"
 #include "posenc/attention/products.hpp"
 #include "posenc/attention/rotations.hpp"
 
@@ -28,28 +29,37 @@ class Panels {
   const Index padded_value;  ///< the value width rounded up
   const Index tile_keys;     ///< keys per tile, whole panels
 
-  void carve(Arena& arena, Index key_copies) {
+  void carve(Arena& arena, const KeyRows& keys, const KeyRows& values, Index key_copies) {
     copies_ = key_copies;
     keys_ = arena.take<float>(copies_ * padded_keys, a_.shape.head_dim);
     values_ = arena.take<float>(padded_keys, padded_value);
     finite_ = arena.take<bool>(padded_keys / tile_keys + 1);
     staged_ = arena.take<float>(width, a_.shape.head_dim);
+    key_scratch_ = arena.take<float>(keys.scratch_size(width));
+    value_scratch_ = arena.take<float>(values.scratch_size(tile_keys));
   }
 
-  void pack(Index b, Index g, const Rotations<Arch>& rotations) {
+  void pack(Index b, Index g, const KeyRows& keys, const KeyRows& values,
+            const Rotations<Arch>& rotations) {
     const AttentionShape& s = a_.shape;
     for (Index copy = 0; copy < copies_; ++copy)
       for (Index j = 0; j < s.keys; j += width) {
         const Index n = std::min(width, s.keys - j);
-        View2<const float> rows{a_.k.at(b, g, j), n, s.head_dim, a_.k.row};
+        View2<const float> rows = keys.together(b, g, j, n, key_scratch_);
         if (rotations.any()) rows = stage(rows, j, copy, rotations);
         pack_columns<Arch>(rows.data, rows.stride, n, s.head_dim,
                            keys_ + copy * padded_keys * s.head_dim, j);
       }
-    for (Index j = 0; j < s.keys; j += tile_keys)
-      finite_[j / tile_keys] =
-          pack_rows<Arch>(a_.v.at(b, g, j), a_.v.row, std::min(tile_keys, s.keys - j), s.value_dim,
-                          values_, padded_keys, j);
+    for (Index j = 0; j < s.keys; j += tile_keys) {
+      bool finite = true;
+      values.for_each_run(b, g, j, std::min(tile_keys, s.keys - j), value_scratch_,
+                          [&](Index i, const View2<const float>& rows) {
+                            finite = pack_rows<Arch>(rows.data, rows.stride, rows.rows, s.value_dim,
+                                                     values_, padded_keys, j + i) &&
+                                     finite;
+                          });
+      finite_[j / tile_keys] = finite;
+    }
   }
 
   /// [D][width]: the keys from j on, j a multiple of width.
@@ -74,6 +84,7 @@ class Panels {
   float* values_ = nullptr;  ///< [padded_value / width][padded_keys][width]
   bool* finite_ = nullptr;   ///< per tile: no value is NaN or infinite
   float* staged_ = nullptr;  ///< [width, D]
+  float *key_scratch_ = nullptr, *value_scratch_ = nullptr;
 };
 
 }  // namespace posenc

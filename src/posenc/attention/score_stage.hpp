@@ -3,6 +3,7 @@
 #pragma once
 
 #include "posenc/attention/block.hpp"
+#include "posenc/attention/direct.hpp"
 #include "posenc/attention/panels.hpp"
 #include "posenc/attention/visibility.hpp"
 
@@ -12,9 +13,19 @@ template <class Arch>
 class ScoreStage {
  public:
   static constexpr Index width = panel_width<Arch>;
+  /// So few rows share their keys that packing these would cost more than it saves.
+  static constexpr Index direct_rows = 8;
 
   explicit ScoreStage(const AttentionArguments& a)
-      : a_(a), visibility(a), placement(a), rotations(a), panels(a), scale_(effective_scale(a)) {
+      : a_(a),
+        visibility(a),
+        placement(a),
+        rotations(a),
+        keys(a.k, a.shape.head_dim),
+        values(a.v, a.shape.value_dim),
+        panels(a),
+        direct(a.shape.queries * a.shape.group() <= std::min(direct_rows, a.tiles.queries)),
+        scale_(effective_scale(a)) {
     const Index wanted =
         std::max<Index>(1, std::min(a.tiles.queries, a.shape.queries * a.shape.group()));
     rows = round_up(wanted, tile_rows);
@@ -33,14 +44,21 @@ class ScoreStage {
   Visibility visibility;
   Placement placement;
   Rotations<Arch> rotations;
+  KeyRows keys, values;
   Panels<Arch> panels;
+  bool direct;          ///< keys and values are read as they lie, and panels hold nothing
   Index rows = 0;       ///< rows of the largest block, a multiple of tile_rows
   View2<float> tile{};  ///< [rows, tile_keys]: the scores, then the weights
+  float* value_scratch = nullptr;
 
   void carve(Arena& arena) {
     placement.carve(arena);
     rotations.carve(arena);
-    panels.carve(arena, rotations.key_copies());
+    if (!direct) panels.carve(arena, keys, values, rotations.key_copies());
+    key_scratch_ = arena.take<float>(keys.scratch_size(panels.tile_keys));
+    value_scratch = arena.take<float>(values.scratch_size(panels.tile_keys));
+    staged_ =
+        arena.take<float>(direct && rotations.any() ? panels.tile_keys : 0, a_.shape.head_dim);
     const Index dim = a_.shape.head_dim;
     queries_ = arena.take<float>(rotations.copies() * rows, dim);
     tile = {arena.take<float>(rows, panels.tile_keys), rows, panels.tile_keys, panels.tile_keys};
@@ -48,6 +66,11 @@ class ScoreStage {
     chosen_ = arena.take<std::uint8_t>(panels.tile_keys);
     scratch_ = arena.take<float>(scratch_size_);
     carry_ = arena.take<float>(rows, carry_width_);
+  }
+
+  /// Before the blocks of a key head.
+  void prepare(Index b, Index g) {
+    if (!direct) panels.pack(b, g, keys, values, rotations);
   }
 
   /// Copies, rotates and scales the query rows of a block; rows beyond it are 0.
@@ -92,12 +115,29 @@ class ScoreStage {
             std::clamp<Index>(r.last - keys.first, 0, keys.count)};
   }
 
+  Index key_head(const Block& block) const { return block.first_head / a_.shape.group(); }
+
   /// The last column that any of the tile_rows rows from `row` on may see.
   Index reach(const Block& block, Index row, const KeyTile& keys) const {
     Index last = 0;
     for (Index i = row; i < std::min(row + tile_rows, block.rows()); ++i)
       last = std::max(last, columns(block.query(i), keys).second);
     return last;
+  }
+  /// The last column that any row may see.
+  Index reach(const Block& block, const KeyTile& keys) const {
+    Index last = 0;
+    for (Index i = 0; i < block.rows(); i += tile_rows)
+      last = std::max(last, reach(block, i, keys));
+    return last;
+  }
+
+  /// Whether some row of the block may not see some key of the tile.
+  bool hides(const Block& block, const KeyTile& keys) const {
+    if (visibility.has_mask()) return true;
+    for (Index i = 0; i < block.rows(); ++i)
+      if (columns(block.query(i), keys) != std::pair{Index{0}, keys.count}) return true;
+    return false;
   }
 
   /// Fills `tile` for a block that was loaded.
@@ -153,6 +193,7 @@ class ScoreStage {
   float* other(Index copy) const { return others_ + (copy - 1) * rows * tile.stride; }
 
   void product(const Block& block, const KeyTile& keys, Index copy, float* out) const {
+    if (direct) return direct_product(block, keys, copy, out);
     const View2<float> q = queries(copy);
     for (Index i = 0; i < block.rows(); i += tile_rows) {
       const Index last = reach(block, i, keys);
@@ -163,15 +204,30 @@ class ScoreStage {
     }
   }
 
+  void direct_product(const Block& block, const KeyTile& tile_keys, Index copy, float* out) const {
+    const View2<const float> q = queries(copy).slice(0, block.rows());
+    keys.for_each_run(block.batch, key_head(block), tile_keys.first, reach(block, tile_keys),
+                      key_scratch_, [&](Index i, View2<const float> rows) {
+                        if (rotations.any()) {
+                          const View2<float> staged{staged_, rows.rows, rows.cols, rows.cols};
+                          for (Index j = 0; j < rows.rows; ++j)
+                            std::copy_n(rows.row(j), rows.cols, staged.row(j));
+                          rotations.rotate_keys(staged, tile_keys.first + i,
+                                                rotations.key_copy(copy));
+                          rows = staged;
+                        }
+                        dot_rows<Arch>(q, rows, out + i, tile.stride);
+                      });
+  }
+
   ScoreTile score_tile(const Block& block, const Segment& seg, const KeyTile& keys, Index carry_at,
                        const Encoding& e) const {
-    const AttentionShape& s = a_.shape;
     View2<float> scores = tile.slice(seg.first_row, seg.count);
     scores.cols = keys.count;
     return {.scores = scores,
             .q = queries(0).slice(seg.first_row, seg.count),
-            .k = {a_.k.at(block.batch, seg.head / s.group(), keys.first), keys.count, s.head_dim,
-                  a_.k.row},
+            .k = this->keys.together(block.batch, key_head(block), keys.first, keys.count,
+                                     key_scratch_),
             .q_pos = placement.queries.slice(seg.first_query, seg.count),
             .k_pos = placement.keys.slice(keys.first, keys.count),
             .head = seg.head,
@@ -204,6 +260,8 @@ class ScoreStage {
   double scale_;
   bool newest_first_ = false, fresh_ = true;
   Index scratch_size_ = 0, carry_width_ = 0;
+  float* key_scratch_ = nullptr;
+  float* staged_ = nullptr;         ///< [tile_keys, D]: rotated keys, where they are read directly
   float* queries_ = nullptr;        ///< [copies][rows, D], rotated and scaled
   float* others_ = nullptr;         ///< [copies - 1][rows, tile_keys]: scores of the other copies
   std::uint8_t* chosen_ = nullptr;  ///< [tile_keys]
