@@ -428,6 +428,17 @@ export interface EncodingOptions {
     /** Radians per column, then per row [2, heads, headDim / 2], of shape [2, heads, headDim / 2]. */
     frequencies: TensorInput;
   };
+  /** PoPE. Each channel becomes a vector: its length from the content, its direction from the position. Gopalakrishnan et al., 2025. */
+  'pope': {
+    /** Number of attention heads. Integer from 1 to 4096. */
+    heads: number;
+    /** Width of one head; rows become twice as wide. Integer from 1 to 2048. */
+    headDim: number;
+    /** Theta: the wavelengths span 2 pi to 2 pi base. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Learned angles that keys are turned by, used within -2 pi and 0 [heads, headDim]; none when left out, of shape [heads, headDim]. */
+    phases?: TensorInput;
+  };
   /** ALiBi. A penalty proportional to distance, with a fixed slope per head. Press, Smith & Lewis, 2022. */
   'alibi': {
     /** Query heads. Integer from 1 to 65536. */
@@ -672,6 +683,7 @@ export interface EncodingSites {
   'mrope': 'rotate';
   'rope-2d': 'rotate';
   'rope-mixed': 'rotate';
+  'pope': 'rotate';
   'alibi': 'score';
   't5': 'score';
   'shaw': 'score' | 'value';
@@ -690,6 +702,9 @@ export interface EncodingSites {
 
 /** The ids whose score term does not depend on q and k. */
 export type ContentFreeId = 'alibi' | 't5' | 'kerple' | 'sandwich' | 'fire' | 'swin' | 'swin-v2' | 'forgetting' | 'dynamic-bias';
+
+/** The ids that make distances count as others. */
+export type RemappingId = 'rerope' | 'leaky-rerope' | 'self-extend' | 'dual-chunk';
 
 /** Every code with its kind, in the order of the core's own table. */
 export const errorTable = [
@@ -769,6 +784,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [],
   "tables": []
@@ -794,6 +810,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -857,6 +874,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -957,6 +975,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1034,6 +1053,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1120,6 +1140,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1227,6 +1248,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "dynamicPerCall",
   "fields": [
    {
@@ -1342,6 +1364,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1489,6 +1512,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1673,6 +1697,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "switchAt",
   "fields": [
    {
@@ -1820,6 +1845,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1935,6 +1961,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2029,6 +2056,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2123,6 +2151,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2242,6 +2271,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2334,6 +2364,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": true,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2432,6 +2463,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": true,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2540,6 +2572,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": true,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2663,6 +2696,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": true,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2783,6 +2817,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": true,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2895,6 +2930,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3023,6 +3059,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3080,6 +3117,78 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   ]
  },
  {
+  "id": "pope",
+  "title": "PoPE",
+  "summary": "Each channel becomes a vector: its length from the content, its direction from the position.",
+  "formula": "s(m, j) = Σ_c softplus(q_c)·softplus(k_c)·cos((m − j)·base^(−c/d) − δ_c)/√d",
+  "paper": "Gopalakrishnan et al., 2025",
+  "url": "https://arxiv.org/abs/2509.10534",
+  "usedBy": [
+   "x-transformers"
+  ],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "textAxes": false,
+  "relative": true,
+  "contentFree": false,
+  "remapsDistance": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "heads",
+    "doc": "Number of attention heads.",
+    "type": "integer",
+    "required": true,
+    "example": 4,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "headDim",
+    "doc": "Width of one head; rows become twice as wide.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 2048
+   },
+   {
+    "name": "base",
+    "doc": "Theta: the wavelengths span 2 pi to 2 pi base.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   }
+  ],
+  "tables": [
+   {
+    "name": "phases",
+    "doc": "Learned angles that keys are turned by, used within -2 pi and 0 [heads, headDim]; none when left out.",
+    "required": false,
+    "shape": [
+     {
+      "option": "heads",
+      "times": 1,
+      "plus": 0
+     },
+     {
+      "option": "headDim",
+      "times": 1,
+      "plus": 0
+     }
+    ],
+    "deviation": 1
+   }
+  ]
+ },
+ {
   "id": "alibi",
   "title": "ALiBi",
   "summary": "A penalty proportional to distance, with a fixed slope per head.",
@@ -3101,6 +3210,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3210,6 +3320,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3290,6 +3401,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3386,6 +3498,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3544,6 +3657,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3657,6 +3771,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3717,6 +3832,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3838,6 +3954,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3897,6 +4014,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4029,6 +4147,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4092,6 +4211,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4191,6 +4311,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4281,6 +4402,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4343,6 +4465,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {

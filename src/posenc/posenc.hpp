@@ -4,6 +4,7 @@
 
 // Encodings: `make_encoding(id, options)`, or a class and its Options directly.
 #include "posenc/encodings/make_encoding.hpp"
+#include "posenc/encodings/registry.hpp"
 
 // The sites on their own: `embed`, `rotate`, `bias`.
 #include "posenc/core/apply.hpp"

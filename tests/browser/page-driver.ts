@@ -116,6 +116,20 @@ export const settled = (page: Page): Promise<void> =>
       ),
   );
 
+/** Goes to another state of a page that is open, as a link within it or Back would. */
+export async function goTo(page: Page, hash: string): Promise<void> {
+  await page.evaluate(
+    (hash) =>
+      new Promise<void>((done) => {
+        if (location.hash === hash) return done();
+        addEventListener('hashchange', () => done(), { once: true });
+        location.hash = hash;
+      }),
+    hash,
+  );
+  await settled(page);
+}
+
 export const numberAt = async (page: Page, selector: string): Promise<number> =>
   Number((await page.locator(selector).first().textContent()) ?? Number.NaN);
 

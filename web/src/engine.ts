@@ -10,8 +10,9 @@ export interface Encoding {
   table(positions: Positions): Table;
   embed(x: Table, positions?: Positions): Table;
   rotate(x: Table, positions?: Positions, options?: { role?: 'query' | 'key' }): Table;
-  plan(): { readonly rotaryDim: number; readonly layout: string };
+  plan(): { readonly rotaryDim: number; readonly layout: string; readonly growth: number };
   bias(queryPositions: Positions, keyPositions: Positions): Table;
+  distances(queryPositions: Positions, keyPositions: Positions): { readonly data: Float64Array };
   dispose?(): void;
 }
 export interface AttentionOptions {

@@ -14,14 +14,28 @@ class Attend {
   explicit Attend(const AttentionArguments& a) : a_(a), s_(a.shape), scores_(a) {}
 
   Status run() {
-    if (Status ready = allocate(); !ready) return ready;
+    if (Status placed = check_positions(); !placed) return placed;
+    Arena arena;
+    carve(arena);
+    if (Status committed = arena.commit(); !committed) return committed;
+    carve(arena);
+    compute();
+    return {};
+  }
+
+  // The steps of run(), for many sequences in one block of memory.
+  Status check_positions() const { return scores_.placement.check(); }
+  void carve(Arena& arena) {
+    scores_.carve(arena);
+    const Index width = scores_.panels.padded_value;
+    sums_ = {arena.take<float>(scores_.rows, width), scores_.rows, width, width};
+    states_ = arena.take<RowState>(scores_.rows);
+  }
+  void compute() {
     Placement& placement = scores_.placement;
-    for (Index b = 0; b < placement.sets(); ++b)  // all of them, before anything is written
-      if (Status placed = placement.place(b); !placed) return placed;
     for (Index b = 0; b < s_.batch; ++b) {
       const bool moved = b == 0 || placement.sets() > 1;
-      if (moved)
-        if (Status placed = placement.place(b); !placed) return placed;
+      if (moved) placement.place(b);
       for (Index g = 0; g < s_.kv_heads; ++g) {
         if ((moved && g == 0) || scores_.rotations.per_head())
           scores_.rotations.fill(placement, g * s_.group());
@@ -29,24 +43,9 @@ class Attend {
         for_each_block(b, g);
       }
     }
-    return {};
   }
 
  private:
-  /// The one place of an attention call that can fail for lack of memory.
-  Status allocate() {
-    carve();
-    if (Status committed = arena_.commit(); !committed) return committed;
-    carve();
-    return {};
-  }
-  void carve() {
-    scores_.carve(arena_);
-    const Index width = scores_.panels.padded_value;
-    sums_ = {arena_.take<float>(scores_.rows, width), scores_.rows, width, width};
-    states_ = arena_.take<RowState>(scores_.rows);
-  }
-
   void for_each_block(Index b, Index g) {
     if (s_.queries == 0) return;
     const Index rows = std::max<Index>(1, a_.tiles.queries);
@@ -62,13 +61,13 @@ class Attend {
 
   void attend(const Block& block) {
     scores_.load(block);
-    std::fill_n(states_, block.rows(), RowState{});
+    start(block);
     std::fill_n(sums_.data, sums_.rows * sums_.stride, 0.0f);
     scores_.for_each_tile(block, [&](const KeyTile& keys) {
       scores_.compute(block, keys);
       const Index width = round_up(keys.count, panel_width<Arch>);
       for (Index i = 0; i < block.rows(); ++i) {
-        const auto [first, last] = scores_.columns(block.query(i), keys);
+        const auto [first, last] = scores_.columns(block, i, keys);
         const float factor = absorb<Arch>(states_[i], scores_.tile.row(i), first, last, width);
         if (factor != 1.0f) rescale(sums_.row(i), factor);
       }
@@ -76,6 +75,12 @@ class Attend {
     });
     finish(block);
     if (a_.weights != nullptr) write_weights(block);
+  }
+
+  /// A row begins with its sink, as a key without a value, or with nothing.
+  void start(const Block& block) {
+    for (Index i = 0; i < block.rows(); ++i)
+      states_[i] = a_.sinks == nullptr ? RowState{} : RowState::with(a_.sinks[block.head(i)]);
   }
 
   void add_values(const Block& block, const KeyTile& keys) {
@@ -90,29 +95,32 @@ class Attend {
                             panel_width<Arch>});
     for (const Encoding* e : a_.encodings)
       if (e->traits().sites.value)
-        for (Index i = 0; i < block.heads; ++i) e->value(value_tile(block.segment(i), keys));
+        for (Index i = 0; i < block.heads; ++i) e->value(value_tile(*e, block.segment(i), keys));
   }
 
   void multiply_values(const Block& block, const KeyTile& keys) {
     const View2<float>& weights = scores_.tile;
     for (Index i = 0; i < block.rows(); i += tile_rows) {
-      const Index last = scores_.reach(block, i, keys);
+      const auto [first, last] = scores_.reach(block, i, keys);
+      if (first >= last) continue;
       for (Index c = 0; c < sums_.cols; c += panel_width<Arch>)
-        RegisterTile<Arch>::product(weights.row(i), weights.stride,
-                                    scores_.panels.values(c, keys.first), last)
+        RegisterTile<Arch>::product(weights.row(i) + first, weights.stride,
+                                    scores_.panels.values(c, keys.first + first), last - first)
             .add_to(sums_.row(i) + c, sums_.stride);
     }
   }
 
   void add_values_directly(const Block& block, const KeyTile& keys) {
+    const auto [from, to] = scores_.reach(block, keys);
+    if (from >= to) return;
     const bool hides = scores_.hides(block, keys);
     scores_.values.for_each_run(
-        block.batch, scores_.key_head(block), keys.first, scores_.reach(block, keys),
-        scores_.value_scratch, [&](Index first, const View2<const float>& run) {
+        block.batch, scores_.key_head(block), keys.first + from, to - from, scores_.value_scratch,
+        [&, start = from](Index first, const View2<const float>& run) {
           for (Index j = 0; j < run.rows; j += weighted_rows_step) {
             const Index count = std::min(weighted_rows_step, run.rows - j);
             const bool goes_on = run.stride == run.cols && j + 2 * count <= run.rows;
-            add_values_directly(block, keys, first + j, run.slice(j, count), hides,
+            add_values_directly(block, keys, start + first + j, run.slice(j, count), hides,
                                 run.row(goes_on ? j + count : j));
           }
         });
@@ -141,22 +149,22 @@ class Attend {
       // Summed apart and added once, as in the register tile: a hidden NaN changes no bit.
       std::fill_n(line, panel_width<Arch>, 0.0f);
       for (Index j = 0; j < values.rows; ++j)
-        if (scores_.visibility.visible(block.batch, block.head(i), block.query(i),
-                                       keys.first + first + j))
+        if (scores_.visible(block, i, keys.first + first + j))
           add_scaled<Arch>(scores_.tile.row(i)[first + j], values.row(j), line, values.cols);
       add_scaled<Arch>(1.0f, line, sums_.row(i) + c, values.cols);
     }
   }
 
-  ValueTile value_tile(const Segment& seg, const KeyTile& keys) const {
+  ValueTile value_tile(const Encoding& e, const Segment& seg, const KeyTile& keys) const {
     View2<const float> weights = scores_.tile.slice(seg.first_row, seg.count);
     weights.cols = keys.count;
     View2<float> out = sums_.slice(seg.first_row, seg.count);
     out.cols = s_.value_dim;
+    const Placement& p = scores_.placement;
     return {.weights = weights,
             .out = out,
-            .q_pos = scores_.placement.queries.slice(seg.first_query, seg.count),
-            .k_pos = scores_.placement.keys.slice(keys.first, keys.count),
+            .q_pos = p.seen_by(e, p.queries).slice(seg.first_query, seg.count),
+            .k_pos = p.seen_by(e, p.keys).slice(keys.first, keys.count),
             .head = seg.head};
   }
 
@@ -176,7 +184,7 @@ class Attend {
       for_each_vector<Arch>(
           s_.value_dim, [&](Index c, auto io) { io.store(io.load(sums + c) * inverse, out + c); });
       if (a_.log_sum_exp != nullptr)
-        a_.log_sum_exp[(block.batch * s_.heads + h) * s_.queries + t] = state.log_sum_exp();
+        a_.log_sum_exp[a_.result_row(block.batch, h, t)] = state.log_sum_exp();
     }
   }
 
@@ -188,7 +196,7 @@ class Attend {
     scores_.for_each_tile(block, [&](const KeyTile& keys) {
       scores_.compute(block, keys);
       for (Index i = 0; i < block.rows(); ++i) {
-        const auto [first, last] = scores_.columns(block.query(i), keys);
+        const auto [first, last] = scores_.columns(block, i, keys);
         float* row = scores_.tile.row(i);
         normalise<Arch>(states_[i], row, first, last);
         std::copy(row + first, row + last, weights_row(block, i) + keys.first + first);
@@ -196,13 +204,11 @@ class Attend {
     });
   }
   float* weights_row(const Block& block, Index i) const {
-    return a_.weights +
-           ((block.batch * s_.heads + block.head(i)) * s_.queries + block.query(i)) * s_.keys;
+    return a_.weights_row(block.batch, block.head(i), block.query(i));
   }
 
   const AttentionArguments& a_;
   const AttentionShape& s_;
-  Arena arena_;
   ScoreStage<Arch> scores_;
   View2<float> sums_;           ///< [rows, padded value width]: running weighted values
   RowState* states_ = nullptr;  ///< [rows]

@@ -17,16 +17,21 @@ class Rotations {
   /// Dual chunk attention has the most: same chunk, next chunk, farther chunks.
   static constexpr Index max_copies = 3;
 
-  explicit Rotations(const AttentionArguments& a) : shape_(a.shape) {
+  explicit Rotations(const AttentionArguments& a)
+      : shape_(a.shape), width_(a.shape.head_dim), keys_rotated_(a.keys_rotated) {
     for (const Encoding* e : a.encodings) {
       if (!e->traits().sites.rotate) continue;
       entries_[count_++] = {e, e->rotation(), {}, {}};
+      width_ += entries_[count_ - 1].rotation.growth();
       if (e->copies() > 1) remap_ = e;
       per_head_ = per_head_ || e->table_heads() > 1;
     }
   }
 
-  bool any() const { return count_ > 0; }
+  /// Whether keys must be rotated: not where a cache holds them so.
+  bool turns_keys() const { return count_ > 0 && !keys_rotated_; }
+  /// Of a rotated row.
+  Index width() const { return width_; }
   /// Whether tables must be filled anew for each key head.
   bool per_head() const { return per_head_; }
   Index copies() const { return remap_ ? remap_->copies() : 1; }
@@ -39,7 +44,7 @@ class Rotations {
       const Index width = e.rotation.table_width();
       for (Index c = 0; c < e.encoding->copies(); ++c)
         e.queries[at(c)] = rows(arena, shape_.queries, width);
-      for (Index c = 0; c < e.encoding->key_copies(); ++c)
+      for (Index c = 0; turns_keys() && c < e.encoding->key_copies(); ++c)
         e.keys[at(c)] = rows(arena, shape_.keys, width);
       pairs = std::max(pairs, e.rotation.pairs);
     }
@@ -52,7 +57,7 @@ class Rotations {
       const auto fill_one = [&](View2<float> out, const Positions& positions, Role role,
                                 Index copy) {
         e.encoding->angles({.out = out,
-                            .positions = positions,
+                            .positions = placement.seen_by(*e.encoding, positions),
                             .role = role,
                             .length = length,
                             .copy = copy,
@@ -61,7 +66,7 @@ class Rotations {
       };
       for (Index c = 0; c < e.encoding->copies(); ++c)
         fill_one(e.queries[at(c)], placement.queries, Role::query, c);
-      for (Index c = 0; c < e.encoding->key_copies(); ++c)
+      for (Index c = 0; turns_keys() && c < e.encoding->key_copies(); ++c)
         fill_one(e.keys[at(c)], placement.keys, Role::key, c);
     }
   }
@@ -118,6 +123,8 @@ class Rotations {
   std::span<const Entry> entries() const { return {entries_.data(), count_}; }
 
   AttentionShape shape_;
+  Index width_;
+  bool keys_rotated_;
   std::array<Entry, AttentionArguments::max_encodings> entries_{};
   std::size_t count_ = 0;
   const Encoding* remap_ = nullptr;

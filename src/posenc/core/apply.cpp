@@ -35,6 +35,11 @@ Status check_positions(const Encoding& e, const double* positions, Index sets, I
   return {};
 }
 
+/// Rows of `width` at the beginning of rows `growth` wider.
+void spread_rows(const float* from, float* x, Index rows, Index width, Index growth) {
+  for (Index t = 0; t < rows; ++t) std::copy_n(from + t * width, width, x + t * (width + growth));
+}
+
 void start_from(const float* from, float* x, Index count) {
   const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(float);
   if (bytes == 0 || from == x) return;
@@ -63,6 +68,13 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
   if (!e.traits().sites.rotate) return unsupported(e, "an encoding that rotates");
   if (Status s = check_width(e.head_dim(), a.width); !s) return s;
   if (Status s = check_positions(e, a.positions, a.position_rows, a.axes, a.rows); !s) return s;
+  const Rotation r = e.rotation();
+  const Index planes = a.batch * a.heads;
+  if (r.growth() > 0 && (a.inverse || (a.from == a.x && planes * a.rows > 0)))
+    return Error{.code = Errc::unsupported,
+                 .field = a.inverse ? "inverse" : "out",
+                 .expected = a.inverse ? "false: what makes rows wider is not undone"
+                                       : "apart from x: rows grow wider"};
 
   const Index tables = e.table_heads();
   if (tables > 1 && tables != a.heads)
@@ -75,7 +87,6 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
 
   // Cosines and sines of 64 positions at a time: 32 KB for 64 pairs, whatever the length.
   constexpr Index block = 64;
-  const Rotation r = e.rotation();
   const Index table_rows = std::min(block, a.rows);
   Arena arena;
   float* table = nullptr;
@@ -88,7 +99,11 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
   if (Status s = arena.commit(); !s) return s;
   carve();
 
-  start_from(a.from, a.x, a.batch * a.heads * a.rows * a.width);
+  const Index width = a.width + r.growth();
+  if (r.growth() > 0)
+    spread_rows(a.from, a.x, planes * a.rows, a.width, r.growth());
+  else
+    start_from(a.from, a.x, planes * a.rows * a.width);
   const Index sharing = a.position_rows > 1 ? 1 : a.batch;  // batch entries per position set
   for (Index set = 0; set < a.position_rows; ++set) {
     const Positions positions = Positions::of(a.positions + set * a.axes * a.rows, a.rows, a.axes);
@@ -107,8 +122,8 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
                   .head = head,
                   .scratch = frequencies});
         for (Index plane = set * a.heads + head; plane < (set + sharing) * a.heads; plane += tables)
-          rotate_rows<xsimd::default_arch>(
-              r, {a.x + (plane * a.rows + t) * a.width, n, a.width, a.width}, angles, a.inverse);
+          rotate_rows<xsimd::default_arch>(r, {a.x + (plane * a.rows + t) * width, n, width, width},
+                                           angles, a.inverse);
       }
     }
   }
@@ -135,6 +150,23 @@ Status bias(const Encoding& e, const Positions& queries, const Positions& keys, 
              .k_pos = keys,
              .head = h,
              .scratch = scratch->data()});
+  }
+  return {};
+}
+
+Status distances(const Encoding& e, const Positions& queries, const Positions& keys, double* out) {
+  if (!e.remaps_distance()) return unsupported(e, "an encoding that remaps distances");
+  if (Status s = e.accepts(queries); !s) return s;
+  if (Status s = e.accepts(keys); !s) return s;
+  auto copies = Buffer<std::uint8_t>::make(static_cast<std::size_t>(keys.count));
+  if (!copies) return copies.error();
+  for (Index t = 0; t < queries.count; ++t) {
+    e.choose(queries[t], keys, copies->data());
+    for (Index j = 0; j < keys.count; ++j) {
+      const Index copy = copies->data()[j], key_copy = std::min(copy, e.key_copies() - 1);
+      out[t * keys.count + j] =
+          e.place(Role::query, copy, queries[t]) - e.place(Role::key, key_copy, keys[j]);
+    }
   }
   return {};
 }

@@ -30,8 +30,8 @@ struct RowBlock {
 
 /// rotate: fills out [n, 2 * pairs] with cosines, then sines (amplitude included), per position.
 struct AngleBlock {
-  View2<float> out;
-  Positions positions;
+  View2<float> out{};
+  Positions positions{};
   Role role = Role::query;
   double length = 0;          ///< tokens seen in all; dynamic scalings depend on it
   Index copy = 0;             ///< which of the encoding's copies(); 0 for all but distance remaps
@@ -42,7 +42,7 @@ struct AngleBlock {
 /// score: scaled scores of a block, before the mask and the softmax, changed in place.
 struct ScoreTile {
   View2<float> scores;   ///< [queries, keys]
-  View2<const float> q;  ///< the query rows, rotated and multiplied by `scale`
+  View2<const float> q;  ///< the query rows, rotated and multiplied by `scale` and temperature
   View2<const float> k;  ///< the key rows as given, not rotated
   Positions q_pos, k_pos;
   Index head = 0;            ///< query head
@@ -50,6 +50,11 @@ struct ScoreTile {
   float* scratch = nullptr;  ///< room for score_scratch(queries, keys) floats
   View2<float> carry{};  ///< [queries, carry_width()]: kept from tile to tile of a block of queries
   bool first = true;     ///< the first tile of the block: carry holds nothing yet
+  /// [queries]: what each query was multiplied by for where it stands, beside `scale`; null: 1.
+  const float* temperatures = nullptr;
+  constexpr float temperature(Index query) const {
+    return temperatures == nullptr ? 1.0f : temperatures[query];
+  }
 };
 
 /// value: unnormalised weights of a block and the rows they are summed into. Rescaling the running
@@ -82,6 +87,13 @@ template <class E, class Arch = xsimd::default_arch>
 concept Scores = requires(const E& e, const ScoreTile& t) { e.score(Arch{}, t); };
 template <class E, class Arch = xsimd::default_arch>
 concept AddsValues = requires(const E& e, const ValueTile& t) { e.value(Arch{}, t); };
+
+/// Counts distances in its own way: `place` says where a position stands in one of the copies, so
+/// that differences of places are the distances in force.
+template <class E>
+concept Remaps = requires(const E& e) {
+  { e.place(Role::query, Index{0}, 0.0) } -> std::same_as<double>;
+};
 
 template <class E>
 inline constexpr Sites sites_defined{Embeds<E>, Rotates<E>, Scores<E>, AddsValues<E>};
@@ -173,6 +185,11 @@ class Encoding {
     hooks_->choose(self_, query, keys, copy);
   }
   Index table_heads() const { return hooks_->table_heads(self_); }
+  bool remaps_distance() const { return hooks_->place != nullptr; }
+  /// Only where distances are remapped.
+  double place(Role role, Index copy, double position) const {
+    return hooks_->place(self_, role, copy, position);
+  }
 
   // Each does nothing where the encoding does not act.
   void embed(const RowBlock& block) const { hooks_->embed(self_, block); }
@@ -202,6 +219,7 @@ class Encoding {
     Index (*key_copies)(const void*);
     void (*choose)(const void*, double, const Positions&, std::uint8_t*);
     Index (*table_heads)(const void*);
+    double (*place)(const void*, Role, Index, double);  ///< null where distances stay what they are
     void (*embed)(const void*, const RowBlock&);
     Rotation (*rotation)(const void*);
     void (*angles)(const void*, const AngleBlock&);
@@ -251,6 +269,15 @@ const Encoding::Hooks Encoding::hooks_of{
     .choose = [](const void* self, double query, const Positions& keys,
                  std::uint8_t* copy) { static_cast<const E*>(self)->choose(query, keys, copy); },
     .table_heads = [](const void* self) { return static_cast<const E*>(self)->table_heads(); },
+    .place =
+        [] {
+          double (*hook)(const void*, Role, Index, double) = nullptr;
+          if constexpr (Remaps<E>)
+            hook = [](const void* self, Role role, Index copy, double position) {
+              return static_cast<const E*>(self)->place(role, copy, position);
+            };
+          return hook;
+        }(),
     .embed =
         [](const void* self, const RowBlock& block) {
           if constexpr (Embeds<E, Arch>) static_cast<const E*>(self)->embed(Arch{}, block);

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "posenc/core/exp.hpp"
 #include "posenc/core/lanes.hpp"
 
 namespace posenc {
@@ -24,7 +25,12 @@ struct Rotation {
   Layout layout = Layout::half;
   Index pairs = 0;    ///< pairs that rotate; channels that belong to none pass through
   Index partner = 0;  ///< half layout: channels from a to b of a pair
+  /// Half layout, and a row is nothing but its pairs: only a is given, b is made. The length of the
+  /// pair is softplus(a), so that its direction says where the token stands and nothing else.
+  bool polar = false;
   constexpr Index table_width() const { return 2 * pairs; }
+  /// Channels by which a row grows.
+  constexpr Index growth() const { return polar ? pairs : 0; }
 };
 
 namespace rotation_detail {
@@ -52,13 +58,28 @@ inline void rotate_interleaved(float* x, const float* cos, const float* sin,
 
 }  // namespace rotation_detail
 
+/// Turns magnitudes into vectors at the angles of `table`: a' = softplus(a) cos, b' = softplus(a) sin.
+template <class Arch>
+void rotate_polar(const Rotation& r, View2<float> rows, View2<const float> table) {
+  for (Index t = 0; t < rows.rows; ++t) {
+    float *a = rows.row(t), *b = a + r.partner;
+    const float *cos = table.row(t), *sin = cos + r.pairs;
+    for_each_vector<Arch>(r.pairs, [&](Index i, auto io) {
+      const auto length = softplus<Arch>(io.load(a + i));
+      io.store(length * io.load(cos + i), a + i);
+      io.store(length * io.load(sin + i), b + i);
+    });
+  }
+}
+
 /// Rotates each row in place by its row of `table`: [cos of every pair | sin of every pair].
 /// `inverse` negates the angle. a' = a cos - b sin, b' = b cos + a sin, rounded alike in both
-/// layouts.
+/// layouts. A row of `rows` must have room for what it grows by; nothing undoes that growth.
 template <class Arch>
 void rotate_rows(const Rotation& r, View2<float> rows, View2<const float> table, bool inverse) {
   using V = xsimd::batch<float, Arch>;
   constexpr Index width = lanes<Arch>;
+  if (r.polar) return rotate_polar<Arch>(r, rows, table);
   const float direction = inverse ? -1.0f : 1.0f;
   if (r.layout == Layout::half) {
     const V flip(direction);

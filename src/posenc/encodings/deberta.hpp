@@ -135,10 +135,15 @@ class Deberta : public EncodingDefaults {
       for (Index r = 0; r < count; ++r) {
         const float* product = products + r * table.columns();
         const Walk walk = walk_from(own_pos[i + r], others, sign);
-        for (Index j = 0; j < others.count; ++j)
-          (sign > 0 ? t.scores.row(i + r)[j] : t.scores.row(j)[i + r]) +=
+        for (Index j = 0; j < others.count; ++j) {
+          const float term =
               product[walk.row != nullptr ? walk.row[j * walk.step]
                                           : row(sign * (own_pos[i + r] - others[j]))];
+          if (sign > 0)
+            t.scores.row(i + r)[j] += term;
+          else
+            t.scores.row(j)[i + r] += t.temperature(j) * term;
+        }
       }
     }
   }

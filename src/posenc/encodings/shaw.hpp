@@ -104,9 +104,10 @@ class Shaw : public EncodingDefaults {
   }
   template <class Arch>
   void add_key_products(const ScoreTile& t, Index i) const {
+    const float scale = t.scale * t.temperature(i);
     for (Index j = 0; j < t.scores.cols; ++j) {
       const float* row = o_.query_table.row(bucket(t.q_pos[i], t.k_pos[j]));
-      t.scores.row(i)[j] += t.scale * dot<Arch>(t.k.row(j), row, o_.head_dim);
+      t.scores.row(i)[j] += scale * dot<Arch>(t.k.row(j), row, o_.head_dim);
     }
   }
 

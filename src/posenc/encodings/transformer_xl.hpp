@@ -139,7 +139,7 @@ class TransformerXl : public EncodingDefaults {
     for (Index j = 0; j < t.scores.cols; ++j)
       t.scratch[j] = t.scale * dot<Arch>(o_.u.row(t.head), t.k.row(j), o_.head_dim);
     for (Index i = 0; i < t.scores.rows; ++i)
-      add_scaled<Arch>(1.0f, t.scratch, t.scores.row(i), t.scores.cols);
+      add_scaled<Arch>(t.temperature(i), t.scratch, t.scores.row(i), t.scores.cols);
   }
 
   /// (q + v) · r for the columns first .. last - 1, which are all the rows need or all there are.
@@ -149,7 +149,8 @@ class TransformerXl : public EncodingDefaults {
     float* const products = block + tile_rows * o_.head_dim;
     const Index count = load_rows(t.q, i, 1.0f, block);
     for (Index r = 0; r < count; ++r)
-      add_scaled<Arch>(t.scale, o_.v.row(t.head), block + r * o_.head_dim, o_.head_dim);
+      add_scaled<Arch>(t.scale * t.temperature(i + r), o_.v.row(t.head), block + r * o_.head_dim,
+                       o_.head_dim);
     near_.products<Arch>(block, t.head, first, last, products);
     for (Index r = 0; r < count; ++r) {
       const ToeplitzRow row{products + r * near_.columns(), reach_};
@@ -181,7 +182,8 @@ class TransformerXl : public EncodingDefaults {
           vector_at<Arch>(t.head, -relative, vector);
           own = t.scale * dot<Arch>(o_.v.row(t.head), vector, o_.head_dim);
         }
-        t.scores.row(i)[i + d] += own + dot<Arch>(t.q.row(i), vector, o_.head_dim);
+        t.scores.row(i)[i + d] +=
+            t.temperature(i) * own + dot<Arch>(t.q.row(i), vector, o_.head_dim);
       }
   }
 

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "posenc/core/encoding.hpp"
+#include "posenc/core/position_rules.hpp"
+
+namespace posenc {
+
+/// PoPE, polar coordinates: what a token says is the length of a pair, where it stands the direction.
+/// Gopalakrishnan et al., 2025. With ω_c = base^(−c/d), one frequency for each of the d channels:
+///
+///   q' = softplus(q_c) · (cos mω_c, sin mω_c)      k' = softplus(k_c) · (cos(jω_c + δ), sin(jω_c + δ))
+///   q' · k' = Σ_c softplus(q_c) softplus(k_c) cos((m − j)ω_c − δ_hc)
+///
+/// So no content can turn a pair, as it does in RoPE, where a pair of channels has a direction of its
+/// own. Rows grow to 2d: all cosine parts, then all sine parts. δ is learned, one phase per head and
+/// channel, and used within [−2π, 0]. Scores are divided by √d all the same.
+class Pope : public EncodingDefaults {
+ public:
+  struct Options {
+    int heads = 0;
+    int head_dim = 0;
+    double base = 10000;
+    Table phases;
+  };
+  static constexpr Spec spec{
+      .id = "pope",
+      .title = "PoPE",
+      .summary =
+          "Each channel becomes a vector: its length from the content, its direction from the "
+          "position.",
+      .formula = "s(m, j) = Σ_c softplus(q_c)·softplus(k_c)·cos((m − j)·base^(−c/d) − δ_c)/√d",
+      .paper = "Gopalakrishnan et al., 2025",
+      .url = "https://arxiv.org/abs/2509.10534",
+      .used_by = "x-transformers",
+      .sites = {.rotate = true},
+      .relative = true};
+  using F = FieldOf<Options>;
+  static constexpr std::array fields{
+      F::integer<&Options::heads>("heads", "Number of attention heads.", 1, 4096).required(4),
+      F::integer<&Options::head_dim>("headDim", "Width of one head; rows become twice as wide.", 1,
+                                     2048)
+          .required(64),
+      F::number<&Options::base>("base", "Theta: the wavelengths span 2 pi to 2 pi base.", 1, 1e15)
+          .exclusive_min()
+          .logarithmic(),
+      F::table<&Options::phases>("phases",
+                                 "Learned angles that keys are turned by, used within -2 pi and 0 "
+                                 "[heads, headDim]; none when left out.",
+                                 Dim::of("heads"), Dim::of("headDim"))
+          .initialised_by(1.0)};
+
+  static Result<Pope> make(Options o) {
+    for (std::size_t i = 0; i < o.phases.data.size(); ++i)
+      o.phases.data[i] =
+          std::clamp(o.phases.data[i], static_cast<float>(-2 * std::numbers::pi), 0.0f);
+    return Pope(std::move(o));
+  }
+
+  Index heads() const { return o_.heads; }
+  Index head_dim() const { return o_.head_dim; }
+  /// Only phases tell heads apart.
+  Index table_heads() const { return o_.phases.empty() ? 1 : o_.heads; }
+  Status accepts(const Positions& positions) const { return check_real_positions(positions); }
+
+  Rotation rotation() const {
+    return {.pairs = o_.head_dim, .partner = o_.head_dim, .polar = true};
+  }
+
+  Plan plan(double, double* frequencies) const {
+    for (Index c = 0; c < o_.head_dim; ++c)
+      frequencies[c] =
+          std::pow(o_.base, -static_cast<double>(c) / static_cast<double>(o_.head_dim));
+    return {.inverse_frequencies = {frequencies, static_cast<std::size_t>(o_.head_dim)},
+            .rotation = rotation()};
+  }
+
+  void angles(const AngleBlock& b) const {
+    plan(b.length, b.scratch);
+    const bool turned = b.role == Role::key && !o_.phases.empty();
+    const float* phases = turned ? o_.phases.row(b.head) : nullptr;
+    for (Index t = 0; t < b.positions.count; ++t) {
+      float *cosines = b.out.row(t), *sines = cosines + o_.head_dim;
+      for (Index c = 0; c < o_.head_dim; ++c) {
+        const double angle =
+            b.positions[t] * b.scratch[c] + (turned ? static_cast<double>(phases[c]) : 0.0);
+        cosines[c] = static_cast<float>(std::cos(angle));
+        sines[c] = static_cast<float>(std::sin(angle));
+      }
+    }
+  }
+
+ private:
+  explicit Pope(Options o) : o_(std::move(o)) {}
+  Options o_;
+};
+
+}  // namespace posenc
