@@ -33,7 +33,7 @@ export interface Rules {
   /** Added after the cap. */
   bias(row: Row, j: number): number;
   /** A logit that only the denominator counts. */
-  sink?(h: number): number;
+  sink?(row: Row): number | undefined;
   value(row: Row, j: number, e: number): number;
 }
 
@@ -49,7 +49,7 @@ export interface Answer {
 export function naiveAttention({ B, H, G, T, S, E }: Sizes, rules: Rules): Answer {
   const output = new Float64Array(B * H * T * E);
   const weights = new Float64Array(B * H * T * S);
-  const logSumExp = new Float64Array(B * H * T).fill(-Infinity);
+  const logSumExp = new Float64Array(B * H * T);
   const { softcap } = rules;
   for (let b = 0; b < B; ++b)
     for (let h = 0; h < H; ++h)
@@ -57,16 +57,19 @@ export function naiveAttention({ B, H, G, T, S, E }: Sizes, rules: Rules): Answe
         const row = { b, h, g: Math.floor((h * G) / H), t };
         const at = (b * H + h) * T + t;
         const seen = Array.from({ length: S }, (_, j) => rules.sees(row, j));
+        const sink = rules.sink?.(row) ?? -Infinity;
+        // With no key there is only the sink: nothing comes out, and the denominator is its own.
+        logSumExp[at] = sink;
         if (!seen.includes(true)) continue;
         const scores = Float64Array.from(rules.scores(row, seen));
-        let top = rules.sink?.(h) ?? -Infinity;
+        let top = sink;
         for (let j = 0; j < S; ++j) {
           if (!seen[j]) continue;
           if (softcap !== undefined) scores[j] = softcap * Math.tanh(scores[j] / softcap);
           scores[j] += rules.bias(row, j);
           top = Math.max(top, scores[j]);
         }
-        let sum = rules.sink === undefined ? 0 : Math.exp(rules.sink(h) - top);
+        let sum = Math.exp(sink - top);
         for (let j = 0; j < S; ++j) if (seen[j]) sum += Math.exp(scores[j] - top);
         logSumExp[at] = top + Math.log(sum);
         for (let j = 0; j < S; ++j) {
