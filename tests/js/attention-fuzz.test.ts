@@ -58,6 +58,7 @@ describe('attention against its definition', () => {
         given.logSumExp,
       ]);
       count('compared');
+      if (given.spoilt) checkSpoilt(question, question.plain(result.output));
       for (const { info } of question.terms) count(info.id);
     } catch (error) {
       const positions = PosencError.is(error) && /positions$/i.test(error.field ?? '');
@@ -67,6 +68,22 @@ describe('attention against its definition', () => {
       question.dispose();
     }
     expect(pe.info.memory()).toMatchObject({ live, liveBytes });
+  }
+
+  function checkSpoilt(question: Question, clean: ArrayLike<number>): void {
+    const { B, H, G, T, E } = question.sizes;
+    if (B === 0 || T === 0) return;
+    const touched = question.spoil();
+    const spoilt = question.plain(question.ask().output);
+    for (let b = 0; b < B; ++b)
+      for (let h = 0; h < H; ++h)
+        for (let t = 0; t < T; ++t) {
+          if (touched({ b, h, g: Math.floor((h * G) / H), t })) continue;
+          const at = ((b * H + h) * T + t) * E;
+          for (let i = at; i < at + E; ++i)
+            if (!Object.is(spoilt[i], clean[i]))
+              expect.fail(`row ${t} of head ${h} changed by what it cannot see`);
+        }
   }
 
   it('agrees on every random case', () => {

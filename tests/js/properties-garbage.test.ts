@@ -50,6 +50,15 @@ const attentionNames = [
   'logSumExp',
   'out',
   'window',
+  'prefix',
+  'keyLengths',
+  'queryLengths',
+  'cuSeqlens',
+  'softcap',
+  'sinks',
+  'queryScale',
+  'qNorm',
+  'kNorm',
 ];
 const attentionOptions = fc.dictionary(fc.constantFrom(...attentionNames), garbage, { maxKeys: 4 });
 

@@ -23,6 +23,8 @@ export interface Case {
   owned: boolean;
   /** What no query sees holds NaN. */
   poison: boolean;
+  /** Asked again with NaN and infinities in some rows. */
+  spoilt: boolean;
   window?: { left?: number; right?: number; first?: number };
   prefix?: number | readonly number[];
   lengths?: { keys: readonly number[] | null; queries: readonly number[] | null };
@@ -133,6 +135,7 @@ export function cases(has: (feature: Feature) => boolean): fc.Arbitrary<Case> {
     out: fc.constantFrom('none', 'plain', 'owned'),
     owned: fc.boolean(),
     poison: fc.boolean(),
+    spoilt: fc.boolean(),
     window: optional(
       'window',
       fc.record(

@@ -33,7 +33,7 @@ export interface Rules {
   /** Added after the cap. */
   bias(row: Row, j: number): number;
   /** A logit that only the denominator counts. */
-  sink?(row: Row): number | undefined;
+  sink?(h: number): number;
   value(row: Row, j: number, e: number): number;
 }
 
@@ -49,7 +49,7 @@ export interface Answer {
 export function naiveAttention({ B, H, G, T, S, E }: Sizes, rules: Rules): Answer {
   const output = new Float64Array(B * H * T * E);
   const weights = new Float64Array(B * H * T * S);
-  const logSumExp = new Float64Array(B * H * T);
+  const logSumExp = new Float64Array(B * H * T).fill(-Infinity);
   const { softcap } = rules;
   for (let b = 0; b < B; ++b)
     for (let h = 0; h < H; ++h)
@@ -57,11 +57,10 @@ export function naiveAttention({ B, H, G, T, S, E }: Sizes, rules: Rules): Answe
         const row = { b, h, g: Math.floor((h * G) / H), t };
         const at = (b * H + h) * T + t;
         const seen = Array.from({ length: S }, (_, j) => rules.sees(row, j));
-        // A row that sees no key is nothing, with a sink too.
-        logSumExp[at] = -Infinity;
+        // A row that sees nothing is nothing by definition, with a sink as well.
         if (!seen.includes(true)) continue;
-        const sink = rules.sink?.(row) ?? -Infinity;
         const scores = Float64Array.from(rules.scores(row, seen));
+        const sink = rules.sink?.(h) ?? -Infinity;
         let top = sink;
         for (let j = 0; j < S; ++j) {
           if (!seen[j]) continue;

@@ -68,6 +68,28 @@ export class Question {
     for (const free of this.#dispose) free();
   }
 
+  /**
+   * Puts values that are no numbers into a key and its value, and into a query; says of each row of
+   * the output whether it has to do with them. The others must not change by a bit.
+   */
+  spoil(): (row: Row) => boolean {
+    const { B, H, G, T, S, D, E } = this.sizes;
+    const at = (n: number) => Math.min(n - 1, Math.floor(((this.#noise() + 1) / 2) * n));
+    const [b, g, j, h, t] = [at(B), at(G), at(S), at(H), at(T)];
+    const { q, k, v } = this.#data;
+    const set = (x: Tensor, row: number, width: number, value: number) => {
+      if (row >= 0 && x.data.length > 0) x.data.fill(value, row * width, (row + 1) * width);
+    };
+    if (S > 0) {
+      set(k, (b * G + g) * S + j, D, this.#noise() < 0 ? Number.NaN : 3e38);
+      set(v, (b * G + g) * S + j, E, this.#noise() < 0 ? Number.NaN : -Infinity);
+    }
+    set(q, (b * H + h) * T + t, D, Infinity);
+    return (row) =>
+      row.b === b &&
+      ((row.h === h && row.t === t) || (S > 0 && row.g === g && this.#sequences.sees(row, j)));
+  }
+
   /** What the package gives. */
   ask(): { output: Tensor; weights?: Tensor; logSumExp?: Tensor } {
     const { q, k, v } = this.#data;
@@ -134,7 +156,7 @@ export class Question {
         largest = Math.max(largest, Math.abs(bias));
         return bias;
       },
-      ...(sinks !== undefined && { sink: (row: Row) => sinks[row.h] }),
+      ...(sinks !== undefined && { sink: (h: number) => sinks[h] }),
       value: (row, j, e) =>
         v.data[((row.b * sizes.G + row.g) * sizes.S + j) * sizes.E + e] + of(row).value(row, j, e),
     });
