@@ -87,6 +87,8 @@ function requireLength(field: string, list: Float64Array, length: number, of: st
 
 function pick(field: string, value: OneOrSome, count: number, of: string): (i: number) => number {
   if (typeof value === 'number') return () => value;
+  // Packed sequences are a batch of one, whose one number holds for each.
+  if (of === 'sequence' && value.length === 1) return () => value[0];
   requireLength(field, value, count, of);
   return (i) => value[i];
 }
@@ -126,7 +128,7 @@ function packed(
         'left out: cuSeqlens already says where each sequence ends',
         given.get(field),
       );
-  if (shapes.batch !== 1)
+  if (shapes.batch > 1)
     throw mismatch(
       'SHAPE_MISMATCH',
       'cuSeqlens',
@@ -149,7 +151,7 @@ function packed(
   const prefixes = pick('prefix', prefix, count, 'sequence');
   const offsets = offset === undefined ? undefined : pick('queryOffset', offset, count, 'sequence');
   const sequences: number[] = [];
-  for (let i = 0; i < count; ++i) {
+  for (let i = 0; i < count && shapes.batch > 0; ++i) {
     const [T, S] = [q[i + 1] - q[i], k[i + 1] - k[i]];
     sequences.push(0, q[i], T, k[i], S, offsets?.(i) ?? S - T, prefixes(i));
   }

@@ -113,20 +113,24 @@ export interface RawModule {
     x: number,
     from: number,
     batch: number,
+    heads: number,
     rows: number,
     width: number,
     positions: number,
     positionRows: number,
+    axes: number,
   ): Status;
   /** `tables` has an address for each option that the encoding learns, or 0. */
   embedBackward(
     handle: number,
     gradient: number,
     batch: number,
+    heads: number,
     rows: number,
     width: number,
     positions: number,
     positionRows: number,
+    axes: number,
     tables: number,
   ): Status;
   rotate(

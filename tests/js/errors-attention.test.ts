@@ -15,6 +15,7 @@ const row = (
   ...says: (string | RegExp)[]
 ): Row => [name, attend(options), { code, field, says } as Row[2]];
 
+const batch = randomTensor([2, 2, 3, 4], 1);
 check('rules', [
   row('a window that is a number', { window: 3 }, 'WRONG_TYPE', 'window'),
   row('a window of negative width', { window: { left: -1 } }, 'OUT_OF_RANGE', 'window.left'),
@@ -46,18 +47,15 @@ check('rules', [
     'cuSeqlens',
   ),
   row(
-    'a prefix for each of two sequences where one is',
-    { cuSeqlens: { q: [0, 3] }, prefix: [1, 1] },
+    'a prefix for each of three sequences where there are two',
+    { cuSeqlens: { q: [0, 1, 3] }, prefix: [1, 1, 1] },
     'SHAPE_MISMATCH',
     'prefix',
     'sequence',
   ),
   [
     'packed sequences in a batch',
-    attend(
-      { cuSeqlens: { q: [0, 3] } },
-      Array.from({ length: 3 }, () => randomTensor([2, 2, 3, 4], 1)),
-    ),
+    attend({ cuSeqlens: { q: [0, 3] } }, [batch, batch, batch]),
     { code: 'SHAPE_MISMATCH', field: 'cuSeqlens', says: ['B = 1'] },
   ],
   [
@@ -101,6 +99,7 @@ check('scores', [
   ),
 ]);
 
+const cope = pe.encoding('cope', { headDim: 4, table: randomTensor([4, 3], 1) });
 check('encodings together', [
   [
     'positions of one axis beside rows and columns',
@@ -122,10 +121,7 @@ check('encodings together', [
   ],
   [
     'two that sum over keys',
-    () => {
-      const cope = pe.encoding('cope', { headDim: 4, table: randomTensor([4, 3], 1) });
-      return attend({ encoding: [cope, cope] })();
-    },
+    attend({ encoding: [cope, cope] }),
     { code: 'UNSUPPORTED', field: 'encoding', says: ['sums over keys'] },
   ],
 ]);
@@ -139,17 +135,17 @@ check('merge', [
   [
     'a part without its sum',
     merging([part, { output: part.output }]),
-    { code: 'MISSING_OPTION', field: 'results[1].logSumExp', says: ['logSumExp: true'] },
+    { code: 'MISSING_OPTION', field: 'results', says: ['logSumExp: true'] },
   ],
   [
     'parts of two shapes',
     merging([part, { ...part, output: randomTensor([2, 3, 5], 1) }]),
-    { code: 'SHAPE_MISMATCH', field: 'results[1].output', says: ['[2, 3, 4]'] },
+    { code: 'SHAPE_MISMATCH', field: 'results', says: ['[2, 3, 4]'] },
   ],
   [
     'sums of another layout',
     merging([part], { layout: 'bnhd' }),
-    { code: 'SHAPE_MISMATCH', field: 'results[0].logSumExp', says: ['[3, 2]'] },
+    { code: 'SHAPE_MISMATCH', field: 'results', says: ['[3, 2]'] },
   ],
   [
     'a matrix',

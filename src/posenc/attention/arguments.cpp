@@ -198,6 +198,11 @@ Status check(const AttentionArguments& a) {
   if (a.encodings.size() > AttentionArguments::max_encodings)
     return wrong(Errc::unsupported, "encoding", "at most 8 encodings",
                  static_cast<Index>(a.encodings.size()));
+  for (const Encoding* e : a.encodings)
+    if (e->traits().sites == Sites{.embed = true})
+      return Error{.code = Errc::unsupported,
+                   .field = e->traits().id,
+                   .expected = "added to the embeddings before: it does nothing in attention"};
   if (Status checked = check_growth(a.encodings); !checked) return checked;
   std::optional<double> wish;
   Index remaps = 0, cumulative = 0;
@@ -228,6 +233,9 @@ Status check(const AttentionArguments& a) {
                  .field = "scale",
                  .expected = "a finite number",
                  .received = *a.scale};
+  if (a.keys_rotated && a.k_norm.before())
+    return wrong(Errc::unsupported, "kNorm",
+                 "left out: keys that are kept rotated were normalised before that, or never", 0);
   for (const auto& checked :
        {check_axes(a), check_rules(a), check_query_scale(a.query_scale), check_sequences(a),
         check_norm(a.q_norm, "qNorm", s.heads, a.encodings),

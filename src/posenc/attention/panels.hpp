@@ -3,10 +3,24 @@
 /// of the group and all blocks of queries.
 #pragma once
 
+#include "posenc/attention/key_rows.hpp"
 #include "posenc/attention/products.hpp"
 #include "posenc/attention/rotations.hpp"
 
 namespace posenc {
+
+/// What keys go through before the product: a copy that is normalised before or after `rotate`.
+template <class F>
+void stage_keys(const HeadNorm& norm, Index head, const View2<const float>& rows,
+                const View2<float>& staged, F&& rotate) {
+  for (Index j = 0; j < rows.rows; ++j) {
+    std::copy_n(rows.row(j), rows.cols, staged.row(j));
+    if (norm.before()) norm.apply(staged.row(j), rows.cols, head);
+  }
+  rotate();
+  if (norm.after())
+    for (Index j = 0; j < rows.rows; ++j) norm.apply(staged.row(j), rows.cols, head);
+}
 
 template <class Arch>
 class Panels {
@@ -28,78 +42,65 @@ class Panels {
   const Index padded_value;  ///< the value width rounded up
   const Index tile_keys;     ///< keys per tile, whole panels
 
-  void carve(Arena& arena, const Rotations<Arch>& rotations) {
+  void carve(Arena& arena, const KeyRows& keys, const KeyRows& values,
+             const Rotations<Arch>& rotations) {
     copies_ = rotations.key_copies();
     depth_ = rotations.width();
     keys_ = arena.take<float>(copies_ * padded_keys, depth_);
     values_ = arena.take<float>(padded_keys, padded_value);
     finite_ = arena.take<bool>(padded_keys / tile_keys + 1);
     staged_ = arena.take<float>(width, depth_);
-    normalised_ = arena.take<float>(keeps_normalised() ? a_.shape.keys : 0, a_.shape.head_dim);
+    key_scratch_ = arena.take<float>(keys.scratch_size(width));
+    value_scratch_ = arena.take<float>(values.scratch_size(tile_keys));
   }
 
-  void pack(Index b, Index g, const Rotations<Arch>& rotations) {
+  void pack(Index b, Index g, const KeyRows& keys, const KeyRows& values,
+            const Rotations<Arch>& rotations) {
     const AttentionShape& s = a_.shape;
     for (Index copy = 0; copy < copies_; ++copy)
       for (Index j = 0; j < s.keys; j += width) {
         const Index n = std::min(width, s.keys - j);
-        View2<const float> rows{a_.k.at(b, g, j), n, s.head_dim, a_.k.row};
-        if (rotations.any() || a_.k_norm.kind != HeadNorm::Kind::none)
+        View2<const float> rows = keys.together(b, g, j, n, key_scratch_);
+        if (rotations.turns_keys() || a_.k_norm.kind != HeadNorm::Kind::none)
           rows = stage(rows, j, copy, rotations, g);
         pack_columns<Arch>(rows.data, rows.stride, n, depth_, keys_ + copy * padded_keys * depth_,
                            j);
       }
-    for (Index j = 0; j < s.keys; j += tile_keys)
-      finite_[j / tile_keys] =
-          pack_rows<Arch>(a_.v.at(b, g, j), a_.v.row, std::min(tile_keys, s.keys - j), s.value_dim,
-                          values_, padded_keys, j);
+    for (Index j = 0; j < s.keys; j += tile_keys) {
+      bool finite = true;
+      values.for_each_run(b, g, j, std::min(tile_keys, s.keys - j), value_scratch_,
+                          [&](Index i, const View2<const float>& rows) {
+                            finite = pack_rows<Arch>(rows.data, rows.stride, rows.rows, s.value_dim,
+                                                     values_, padded_keys, j + i) &&
+                                     finite;
+                          });
+      finite_[j / tile_keys] = finite;
+    }
   }
 
   /// [depth][width]: the keys from j on, j a multiple of width.
   const float* keys(Index copy, Index j) const { return keys_ + (copy * padded_keys + j) * depth_; }
-  /// Keys from j on as content terms see them: normalised if they are, and not rotated.
-  View2<const float> rows(Index b, Index g, Index j, Index count) const {
-    const Index dim = a_.shape.head_dim;
-    if (keeps_normalised()) return {normalised_ + j * dim, count, dim, dim};
-    return {a_.k.at(b, g, j), count, dim, a_.k.row};
-  }
   /// [keys][width]: columns c .. of the values from key j on.
   const float* values(Index c, Index j) const { return values_ + c * padded_keys + j * width; }
   bool finite(Index j) const { return finite_[j / tile_keys]; }
 
  private:
-  bool keeps_normalised() const {
-    if (a_.k_norm.kind == HeadNorm::Kind::none) return false;
-    for (const Encoding* e : a_.encodings)
-      if (e->traits().sites.score && !e->traits().content_free) return true;
-    return false;
-  }
-
-  View2<float> stage(View2<const float> rows, Index first, Index copy,
+  View2<float> stage(const View2<const float>& rows, Index first, Index copy,
                      const Rotations<Arch>& rotations, Index head) {
     const View2<float> staged{staged_, rows.rows, depth_, depth_};
-    const auto normalise = [&](float* row) { a_.k_norm.apply(row, rows.cols, head); };
-    for (Index i = 0; i < rows.rows; ++i) {
-      std::copy_n(rows.row(i), rows.cols, staged.row(i));
-      if (a_.k_norm.before()) normalise(staged.row(i));
-      if (!keeps_normalised() || copy > 0) continue;
-      float* kept = normalised_ + (first + i) * rows.cols;
-      std::copy_n(staged.row(i), rows.cols, kept);
-      if (a_.k_norm.after()) normalise(kept);
-    }
-    rotations.rotate_keys(staged, first, copy);
-    if (a_.k_norm.after())
-      for (Index i = 0; i < rows.rows; ++i) normalise(staged.row(i));
+    stage_keys(a_.k_norm, head, rows, staged, [&] {
+      if (rotations.turns_keys()) rotations.rotate_keys(staged, first, copy);
+    });
     return staged;
   }
 
   Index copies_ = 1;
-  Index depth_ = 0;              ///< channels of a rotated key
-  float* keys_ = nullptr;        ///< [copies][padded_keys / width][depth][width]
-  float* values_ = nullptr;      ///< [padded_value / width][padded_keys][width]
-  bool* finite_ = nullptr;       ///< per tile: no value is NaN or infinite
-  float* staged_ = nullptr;      ///< [width, depth]
-  float* normalised_ = nullptr;  ///< [keys, D], where content terms need them
+  Index depth_ = 0;          ///< channels of a rotated key
+  float* keys_ = nullptr;    ///< [copies][padded_keys / width][depth][width]
+  float* values_ = nullptr;  ///< [padded_value / width][padded_keys][width]
+  bool* finite_ = nullptr;   ///< per tile: no value is NaN or infinite
+  float* staged_ = nullptr;  ///< [width, depth]
+  float *key_scratch_ = nullptr, *value_scratch_ = nullptr;
 };
 
 }  // namespace posenc
