@@ -331,7 +331,7 @@ struct Relation : EncodingDefaults {
 };
 
 TEST(HeadNorm, IsSeenByContentTermsAndScaledLikeThem) {
-  const Encoding e = reference::made<Relation>({});
+  const Encoding e = reference::made_here<Relation>();
   const Array<float> weight{0.5f, 2, 1};
   for (bool after : {false, true})
     for (double cap : {0.0, 1.5}) {
