@@ -17,6 +17,11 @@ inline AttentionArguments part_of(const AttentionArguments& a, const Sequence& s
   part.q.data = a.q.at(s.batch, 0, s.first_query);
   part.k.data = a.k.at(s.batch, 0, s.first_key);
   part.v.data = a.v.at(s.batch, 0, s.first_key);
+  for (std::optional<PagedRows>* paged : {&part.paged_k, &part.paged_v})
+    if (*paged) {
+      (*paged)->first_batch += s.batch;
+      (*paged)->first_row += s.first_key;
+    }
   part.output.data = a.output.at(s.batch, 0, s.first_query);
   if (a.weights != nullptr) part.weights = a.weights_row(s.batch, 0, s.first_query) + s.first_key;
   if (a.log_sum_exp != nullptr)
