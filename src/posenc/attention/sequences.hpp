@@ -39,7 +39,7 @@ inline AttentionArguments part_of(const AttentionArguments& a, const Sequence& s
   const Index masked = a.mask.offset(s.batch, 0, s.first_query, s.first_key);
   if (a.mask.allowed != nullptr) part.mask.allowed += masked;
   if (a.mask.bias != nullptr) part.mask.bias += masked;
-  part.query_offset = s.query_offset;
+  part.query_offset = s.first_place();
   part.prefix = s.prefix;
   return part;
 }
