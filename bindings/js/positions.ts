@@ -56,7 +56,9 @@ export function capturePositions(
 
 /** The positions 0 … n-1 or from `start`, for each axis. */
 export function countUp(rows: number, start = 0, axes = 1): CapturedPositions {
-  const values = Float64Array.from({ length: rows }, (_, i) => start + i);
+  // Not Float64Array.from with a function, which takes 25 us for 512 of them.
+  const values = new Float64Array(rows);
+  for (let i = 0; i < rows; ++i) values[i] = start + i;
   return interleave(repeat({ values, rows, batch: 1 }, axes));
 }
 

@@ -50,11 +50,16 @@ Status embed(const Encoding& e, const EmbedArguments& a) {
   if (!e.traits().sites.embed) return unsupported(e, "an encoding that is added to embeddings");
   if (Status s = check_width(e.embed_width(), a.width); !s) return s;
   if (Status s = check_positions(e, a.positions, a.position_rows, 1, a.rows); !s) return s;
-  start_from(a.from, a.x, a.batch * a.rows * a.width);
+  // Rows are begun and finished while the cache holds them: 512 KB at a time, half of many an L2.
+  const Index block = std::max<Index>(16, 131072 / std::max<Index>(1, a.width));
   for (Index b = 0; b < a.batch; ++b) {
-    const double* positions = a.positions + (a.position_rows > 1 ? b * a.rows : 0);
-    e.embed({.rows = {a.x + b * a.rows * a.width, a.rows, a.width, a.width},
-             .positions = Positions::of(positions, a.rows)});
+    const Positions positions =
+        Positions::of(a.positions + (a.position_rows > 1 ? b * a.rows : 0), a.rows);
+    for (Index t = 0; t < a.rows; t += block) {
+      const Index n = std::min(block, a.rows - t), at = (b * a.rows + t) * a.width;
+      start_from(a.from == nullptr ? nullptr : a.from + at, a.x + at, n * a.width);
+      e.embed({.rows = {a.x + at, n, a.width, a.width}, .positions = positions.slice(t, n)});
+    }
   }
   return {};
 }
@@ -73,9 +78,11 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
                  .low = static_cast<double>(tables),
                  .high = static_cast<double>(tables)};
 
-  // Cosines and sines of 64 positions at a time: 32 KB for 64 pairs, whatever the length.
-  constexpr Index block = 64;
+  // Cosines and sines of so many positions at a time that their table takes 128 KB, and of those so
+  // many for one head after the other that the heads find them in 32 KB of cache.
   const Rotation r = e.rotation();
+  const Index width = std::max<Index>(1, r.table_width());
+  const Index block = std::max<Index>(16, 32768 / width), part = std::max<Index>(4, 8192 / width);
   const Index table_rows = std::min(block, a.rows);
   Arena arena;
   float* table = nullptr;
@@ -88,7 +95,6 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
   if (Status s = arena.commit(); !s) return s;
   carve();
 
-  start_from(a.from, a.x, a.batch * a.heads * a.rows * a.width);
   const Index sharing = a.position_rows > 1 ? 1 : a.batch;  // batch entries per position set
   for (Index set = 0; set < a.position_rows; ++set) {
     const Positions positions = Positions::of(a.positions + set * a.axes * a.rows, a.rows, a.axes);
@@ -106,9 +112,16 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
                   .length = length,
                   .head = head,
                   .scratch = frequencies});
-        for (Index plane = set * a.heads + head; plane < (set + sharing) * a.heads; plane += tables)
-          rotate_rows<xsimd::default_arch>(
-              r, {a.x + (plane * a.rows + t) * a.width, n, a.width, a.width}, angles, a.inverse);
+        for (Index first = 0; first < n; first += part) {
+          const Index count = std::min(part, n - first);
+          for (Index plane = set * a.heads + head; plane < (set + sharing) * a.heads;
+               plane += tables) {
+            const Index at = (plane * a.rows + t + first) * a.width;
+            rotate_rows<xsimd::default_arch>(r, {a.from + at, count, a.width, a.width},
+                                             {a.x + at, count, a.width, a.width},
+                                             angles.slice(first, count), a.inverse);
+          }
+        }
       }
     }
   }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "posenc/core/waves.hpp"
 #include "posenc/encodings/rotary/rotary.hpp"
 
 namespace posenc {
@@ -65,14 +66,22 @@ class RopeMixed : public EncodingDefaults {
 
   void angles(const AngleBlock& b) const {
     const float *per_column = along(0, b.head), *per_row = along(1, b.head);
+    constexpr Index most = 64;
+    std::array<double, static_cast<std::size_t>(most)> angles, cosines, sines;
     for (Index t = 0; t < b.positions.count; ++t) {
       const double row = b.positions.axis(0)[t], column = b.positions.axis(1)[t];
-      float *cosines = b.out.row(t), *sines = cosines + pairs();
-      for (Index i = 0; i < pairs(); ++i) {
-        const double angle =
-            column * static_cast<double>(per_column[i]) + row * static_cast<double>(per_row[i]);
-        cosines[i] = static_cast<float>(std::cos(angle));
-        sines[i] = static_cast<float>(std::sin(angle));
+      for (Index first = 0; first < pairs(); first += most) {
+        const Index n = std::min(most, pairs() - first);
+        for (Index i = 0; i < n; ++i)
+          angles[static_cast<std::size_t>(i)] =
+              column * static_cast<double>(per_column[first + i]) +
+              row * static_cast<double>(per_row[first + i]);
+        cosines_and_sines(angles.data(), n, cosines.data(), sines.data());
+        float* out = b.out.row(t) + first;
+        for (Index i = 0; i < n; ++i) {
+          out[i] = static_cast<float>(cosines[static_cast<std::size_t>(i)]);
+          out[pairs() + i] = static_cast<float>(sines[static_cast<std::size_t>(i)]);
+        }
       }
     }
   }
