@@ -21,14 +21,7 @@ import type { RawModule } from './raw.js';
 import { captureTarget, type Target } from './target.js';
 import { capture, type Source } from './tensor.js';
 import type { Positions, Tensor, TensorInput } from './types.js';
-import {
-  boolean,
-  choice,
-  integer,
-  maxElements,
-  options as readOptions,
-  sizeOf,
-} from './validate.js';
+import { boolean, choice, integer, maxElements, optionValues, sizeOf } from './validate.js';
 
 /** In the order of the core's own list; an option that pins the length makes any encoding static. */
 const lengthPolicies = ['static', 'dynamicPerCall', 'switchAt'] as const;
@@ -82,26 +75,26 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
   embed(x: TensorInput, positions?: Positions, options?: EmbedOptions): Tensor {
     const { where, engine, handle, info } = this.#at('embed', 'embed');
     const width = engine.call((raw) => raw.embedWidth(handle));
-    const given = readOptions(where, options, ['out']);
+    const [out] = optionValues(where, options, embedOptions);
     const source = rows(where, capture(engine, where, 'x', x), width);
     const at = this.#positions(where, info, positions, source.shape);
     const { batch, heads, n } = fold(source.shape, at);
-    return this.#inPlace(where, source, given.get('out'), at, (raw, data, from, places) =>
+    return this.#inPlace(where, source, out, at, (raw, data, from, places) =>
       raw.embed(handle, data, from, batch * heads, n, width, places, at.batch),
     );
   }
 
   rotate(x: TensorInput, positions?: Positions, options?: RotateOptions): Tensor {
     const { where, engine, handle, info } = this.#at('rotate', 'rotate');
-    const given = readOptions(where, options, ['role', 'length', 'inverse', 'out']);
-    const key = choice(where, 'role', given.get('role') ?? 'query', ['query', 'key']) === 'key';
-    const length = integer(where, 'length', given.get('length') ?? 0, lengths);
-    const inverse = boolean(where, 'inverse', given.get('inverse') ?? false);
+    const [whose, tokens, back, out] = optionValues(where, options, rotateOptions);
+    const key = choice(where, 'role', whose ?? 'query', roles) === 'key';
+    const length = integer(where, 'length', tokens ?? 0, lengths);
+    const inverse = boolean(where, 'inverse', back ?? false);
     const source = rows(where, capture(engine, where, 'x', x));
     const at = this.#positions(where, info, positions, source.shape);
     const { batch, heads, n, width } = fold(source.shape, at);
     const role = Number(key);
-    return this.#inPlace(where, source, given.get('out'), at, (raw, data, from, places) =>
+    return this.#inPlace(where, source, out, at, (raw, data, from, places) =>
       raw.rotate(
         handle,
         data,
@@ -230,6 +223,9 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
 }
 makeDisposable(BoundEncoding.prototype as unknown as { dispose(): void });
 
+const embedOptions = ['out'];
+const rotateOptions = ['role', 'length', 'inverse', 'out'];
+const roles = ['query', 'key'] as const;
 const lengths = { min: 0, max: 2 ** 53 };
 
 function rulesOf(info: EncodingInfo) {
@@ -238,7 +234,7 @@ function rulesOf(info: EncodingInfo) {
 
 /** Where a result of this shape goes that is made of positions alone. */
 function result(engine: Engine, where: string, options: unknown, shape: readonly number[]): Target {
-  const out = readOptions(where, options, ['out']).get('out');
+  const [out] = optionValues(where, options, embedOptions);
   if (sizeOf(shape) > maxElements)
     throw fault('SHAPE_OVERFLOW', {
       where,
@@ -267,12 +263,11 @@ function rows(where: string, source: Source, width?: number): Source {
  * entry has positions of its own.
  */
 function fold(shape: readonly number[], { batch: rowsOfPositions }: CapturedPositions) {
-  const [n, width] = shape.slice(-2);
-  const leading = shape.slice(0, -2);
-  const hasBatch = leading.length > 1 || rowsOfPositions > 1;
-  const batch = hasBatch ? leading[0] : 1;
-  const heads = sizeOf(hasBatch ? leading.slice(1) : leading);
-  return { batch, heads, n, width };
+  const axes = shape.length - 2;
+  const hasBatch = axes > 1 || rowsOfPositions > 1;
+  let heads = 1;
+  for (let axis = hasBatch ? 1 : 0; axis < axes; ++axis) heads *= shape[axis];
+  return { batch: hasBatch ? shape[0] : 1, heads, n: shape[axes], width: shape[axes + 1] };
 }
 
 function unsupported(where: string, method: string, reason: string): PosencError {
