@@ -2,6 +2,7 @@
 // The suites. What tests import as 'posenc' is dist/, the files that are published: the entry for Node
 // in Node, the one for browsers in Chromium.
 
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { playwright } from '@vitest/browser-playwright';
 import { defineConfig } from 'vitest/config';
@@ -27,8 +28,12 @@ const chromium = {
   ],
 };
 
+// Vitest leaves one core to itself, which on two cores is half of them.
+const maxWorkers = availableParallelism();
+
 export default defineConfig({
   test: {
+    maxWorkers,
     projects: [
       {
         resolve: posenc('index.node.js'),
@@ -44,6 +49,7 @@ export default defineConfig({
         resolve: posenc('index.js'),
         test: {
           name: 'browser',
+          maxWorkers,
           include: ['tests/js/**/*.test.ts'],
           testTimeout: 60_000,
           browser: {

@@ -3,11 +3,15 @@
 
 include(googletest)
 
-# The tests' own variant: emulated widths exist, and failing allocations can be provoked. One define for every file in it,
-# because xsimd's list of architectures is part of its types.
-posenc_add_library(posenc_testing)
-target_compile_definitions(posenc_testing PUBLIC XSIMD_WITH_EMULATED=1 POSENC_FAULT_INJECTION=1)
+# What the tests link: the library with another allocator, whose failures can be provoked. Objects come before archives, so the
+# library's own allocator stays out.
+add_library(posenc_testing OBJECT "${PROJECT_SOURCE_DIR}/src/posenc/core/memory.cpp")
+posenc_our_code(posenc_testing)
+target_link_libraries(posenc_testing PUBLIC posenc)
+target_compile_options(posenc_testing PRIVATE -fno-exceptions -fno-rtti)
+target_compile_definitions(posenc_testing PUBLIC POSENC_FAULT_INJECTION=1)
 
+file(GLOB posenc_test_support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cpp")
 file(GLOB posenc_test_sources CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/tests/core/*_test.cpp"
   "${PROJECT_SOURCE_DIR}/tests/encodings/*_test.cpp"
@@ -21,11 +25,17 @@ else()
 endif()
 
 if(posenc_test_sources)
-  add_executable(${posenc_tests} ${posenc_test_sources})
+  set(posenc_fewer_widths "")
+  if(EMSCRIPTEN OR POSENC_SANITIZE)  # tests/arches.hpp says why
+    set(posenc_fewer_widths POSENC_FEWER_WIDTHS=1)
+    list(FILTER posenc_test_support EXCLUDE REGEX "emulated_128")
+  endif()
+  # What takes longest comes first, so that it is not left for one core at the end.
+  add_executable(${posenc_tests} ${posenc_test_support} ${posenc_test_sources})
   posenc_our_code(${posenc_tests})
   target_include_directories(${posenc_tests} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
   target_link_libraries(${posenc_tests} PRIVATE posenc_testing gtest gtest_main)
-  target_compile_definitions(${posenc_tests} PRIVATE
+  target_compile_definitions(${posenc_tests} PRIVATE ${posenc_fewer_widths}
     POSENC_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/tests/golden"
     POSENC_SHARED_GOLDEN_DIR="${posenc_shared_golden}")
   # Three builds of every kernel at three widths: -O1 halves the time to compile them, and each test still takes milliseconds.
@@ -44,14 +54,16 @@ if(EMSCRIPTEN)
   return()
 endif()
 
-add_executable(posenc_manifest tools/manifest.cpp)
-posenc_our_code(posenc_manifest)
-target_link_libraries(posenc_manifest PRIVATE posenc)
-
 # The instrumented build would only say the same again.
 if(POSENC_SANITIZE)
   return()
 endif()
+
+add_executable(posenc_manifest tools/manifest.cpp)
+posenc_our_code(posenc_manifest)
+target_link_libraries(posenc_manifest PRIVATE posenc)
+# It runs for a moment; not optimizing it saves half the time to compile it.
+target_compile_options(posenc_manifest PRIVATE -O0)
 
 # One file for each header, which includes it first and twice: nothing before it to lean on, and a guard that works.
 set(posenc_alone_sources "")

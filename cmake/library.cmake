@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-# The library, and the variant of it that the tests link.
+# The library: the same objects for those who install it, for the WebAssembly module and for the tests.
 
 file(GLOB_RECURSE posenc_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/posenc/*.cpp")
 file(GLOB_RECURSE posenc_headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/src/posenc/*.hpp")
 
-function(posenc_add_library target)
-  add_library(${target} STATIC ${posenc_sources})
-  target_include_directories(${target} PUBLIC
-    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>" "$<INSTALL_INTERFACE:include>")
-  target_link_libraries(${target} PUBLIC xsimd)
-  target_compile_features(${target} PUBLIC cxx_std_20)
-  # Kernels are templates in headers, so whoever instantiates them must round as we do: no contraction behind the source's back.
-  target_compile_options(${target} PUBLIC -ffp-contract=off)
-  target_compile_options(${target} PRIVATE -fno-exceptions -fno-rtti)
-  if(EMSCRIPTEN)
-    target_compile_options(${target} PUBLIC -msimd128)
-  endif()
-  posenc_our_code(${target})
-endfunction()
-
-posenc_add_library(posenc)
+add_library(posenc STATIC ${posenc_sources})
 add_library(posenc::posenc ALIAS posenc)
+target_include_directories(posenc PUBLIC
+  "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>" "$<INSTALL_INTERFACE:include>")
+target_link_libraries(posenc PUBLIC xsimd)
+target_compile_features(posenc PUBLIC cxx_std_20)
+# Kernels are templates in headers, so whoever instantiates them must round as we do: no contraction behind the source's back.
+target_compile_options(posenc PUBLIC -ffp-contract=off)
+target_compile_options(posenc PRIVATE -fno-exceptions -fno-rtti)
+if(EMSCRIPTEN)
+  target_compile_options(posenc PUBLIC -msimd128)
+endif()
+posenc_our_code(posenc)
+if(POSENC_DEVELOPER)
+  # The tests' emulated widths. Here and not only there, because xsimd's list of architectures is part of its types, and the tests
+  # link these objects. The library instantiates none of them.
+  target_compile_definitions(posenc PUBLIC "$<BUILD_INTERFACE:XSIMD_WITH_EMULATED=1>")
+endif()

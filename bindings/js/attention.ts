@@ -19,7 +19,9 @@ import {
   finite,
   integer,
   maxElements,
+  reading,
   record,
+  sizeOf,
   unknownOption,
 } from './validate.js';
 
@@ -141,8 +143,10 @@ function readEncodings(engine: Engine, given: unknown): readonly Held[] {
   if (given === undefined) return [];
   if (!isArray(given)) return [encodingOf(engine, where, 'encoding', given)];
   // Not map(), which steps over holes.
-  return Array.from({ length: given.length }, (_, i) =>
-    encodingOf(engine, where, `encoding[${i}]`, given[i]),
+  return reading(where, 'encoding', given, () =>
+    Array.from({ length: given.length }, (_, i) =>
+      encodingOf(engine, where, `encoding[${i}]`, given[i]),
+    ),
   );
 }
 
@@ -190,6 +194,7 @@ interface Job {
 }
 
 const nowhere: Slot = { address: 0 };
+const none = new Float64Array(0);
 
 function compute(engine: Engine, job: Job): AttentionResult {
   const { shapes, sources, places, wants, mask, encodings } = job;
@@ -201,8 +206,11 @@ function compute(engine: Engine, job: Job): AttentionResult {
   const out = arena.output(output);
   const weightsAt = weights === undefined ? nowhere : arena.output(weights);
   const logSumExpAt = logSumExp === undefined ? nowhere : arena.output(logSumExp);
-  const queryAt = places.query === undefined ? nowhere : arena.doubles(places.query.values);
-  const keyAt = places.key === undefined ? nowhere : arena.doubles(places.key.values);
+  // An empty output needs no positions, of which a made-up shape has very many.
+  const idle = sizeOf(shapes.output) === 0 && weights === undefined && logSumExp === undefined;
+  const place = (given: CapturedPositions | undefined) =>
+    given === undefined ? nowhere : arena.doubles(idle ? none : given.values);
+  const [queryAt, keyAt] = [place(places.query), place(places.key)];
   const maskAt = mask === undefined ? nowhere : mask.place(arena);
   arena.requires(() => {
     for (const one of encodings) requireLive(where, one);

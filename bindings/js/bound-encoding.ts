@@ -5,23 +5,32 @@ import { Arena } from './arena.js';
 import type {
   EmbedMethods,
   EmbedOptions,
+  RemapMethods,
   ResultOptions,
   RotateMethods,
   RotateOptions,
   RotationPlan,
   ScoreMethods,
 } from './encoding.js';
-import type { Engine } from './engine.js';
-import { fault, PosencError, shapeText, text } from './errors.js';
+import { fault } from './errors.js';
 import { type Held, held, requireLive } from './handles.js';
+import { typedArraySet } from './intrinsics.js';
 import type { EncodingInfo, Site } from './manifest.js';
 import { disposed, giveBack, makeDisposable } from './owned.js';
 import { type CapturedPositions, capturePositions, countUp } from './positions.js';
 import type { RawModule } from './raw.js';
-import { captureTarget, type Target } from './target.js';
+import { fold, requireSize, result, resultOptions, roomFor, rows, unsupported } from './rows.js';
+import { captureTarget } from './target.js';
 import { capture, type Source } from './tensor.js';
 import type { Positions, Tensor, TensorInput } from './types.js';
-import { boolean, choice, integer, maxElements, optionValues, sizeOf } from './validate.js';
+import {
+  boolean,
+  choice,
+  integer,
+  roomFor as makeRoom,
+  maxElements,
+  optionValues,
+} from './validate.js';
 
 /** In the order of the core's own list; an option that pins the length makes any encoding static. */
 const lengthPolicies = ['static', 'dynamicPerCall', 'switchAt'] as const;
@@ -33,7 +42,7 @@ const destroyer =
     if (engine.usable) engine.call((raw) => raw.destroyEncoding(handle));
   };
 
-export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods {
+export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods, RemapMethods {
   readonly #held: Held;
   readonly dispose: () => void;
 
@@ -75,26 +84,28 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
   embed(x: TensorInput, positions?: Positions, options?: EmbedOptions): Tensor {
     const { where, engine, handle, info } = this.#at('embed', 'embed');
     const width = engine.call((raw) => raw.embedWidth(handle));
-    const [out] = optionValues(where, options, embedOptions);
+    const [out] = optionValues(where, options, resultOptions);
     const source = rows(where, capture(engine, where, 'x', x), width);
     const at = this.#positions(where, info, positions, source.shape);
-    const { batch, heads, n } = fold(source.shape, at);
+    const { batch, heads, n, sets } = fold(source.shape, at);
     return this.#inPlace(where, source, out, at, (raw, data, from, places) =>
-      raw.embed(handle, data, from, batch * heads, n, width, places, at.batch),
+      raw.embed(handle, data, from, batch * heads, n, width, places, sets),
     );
   }
 
   rotate(x: TensorInput, positions?: Positions, options?: RotateOptions): Tensor {
     const { where, engine, handle, info } = this.#at('rotate', 'rotate');
+    // Asked first: what is read below may dispose of the encoding.
+    const growth = engine.call((raw) => raw.rotationGrowth(handle));
     const [whose, tokens, back, out] = optionValues(where, options, rotateOptions);
     const key = choice(where, 'role', whose ?? 'query', roles) === 'key';
     const length = integer(where, 'length', tokens ?? 0, lengths);
     const inverse = boolean(where, 'inverse', back ?? false);
     const source = rows(where, capture(engine, where, 'x', x));
     const at = this.#positions(where, info, positions, source.shape);
-    const { batch, heads, n, width } = fold(source.shape, at);
+    const { batch, heads, n, width, sets } = fold(source.shape, at);
     const role = Number(key);
-    return this.#inPlace(where, source, out, at, (raw, data, from, places) =>
+    const crossing: Crossing = (raw, data, from, places) =>
       raw.rotate(
         handle,
         data,
@@ -104,13 +115,13 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
         n,
         width,
         places,
-        at.batch,
+        sets,
         info.axes,
         role,
         length,
         inverse,
-      ),
-    );
+      );
+    return this.#inPlace(where, source, out, at, crossing, growth);
   }
 
   plan(length = 0): RotationPlan {
@@ -128,6 +139,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
         logitScale: numbers[1],
         rotaryDim: numbers[2],
         layout: numbers[3] === 1 ? 'interleaved' : 'half',
+        growth: engine.call((raw) => raw.rotationGrowth(handle)),
         lengthPolicy: lengthPolicies[numbers[4]],
       };
     });
@@ -150,6 +162,28 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
         raw.bias(handle, qs.address, q.rows, ks.address, k.rows, info.axes, out.address),
       );
       return target.finish(engine, out.address);
+    });
+  }
+
+  distances(queryPositions: Positions, keyPositions: Positions) {
+    const { where, engine, handle, info } = this.#at('distances', 'rotate');
+    if (!info.remapsDistance)
+      throw unsupported(where, 'distances', 'distances count as what they are');
+    const q = capturePositions(where, 'queryPositions', queryPositions, rulesOf(info));
+    const k = capturePositions(where, 'keyPositions', keyPositions, rulesOf(info));
+    const shape = [q.rows, k.rows] as const;
+    requireSize(where, shape, maxElements / 2);
+    const data = makeRoom(where, 'the result', () => new Float64Array(q.rows * k.rows));
+    const arena = new Arena(engine);
+    arena.requires(() => requireLive(where, this.#held));
+    const [qs, ks] = [arena.doubles(q.values), arena.doubles(k.values)];
+    const out = arena.bytes(data.byteLength);
+    return arena.run(where, () => {
+      engine.check(where, (raw) =>
+        raw.distances(handle, qs.address, q.rows, ks.address, k.rows, out.address),
+      );
+      typedArraySet(data, new Float64Array(engine.f64.buffer, out.address, data.length));
+      return { data, shape };
     });
   }
 
@@ -198,23 +232,32 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
     });
   }
 
-  /** Runs an operation that changes its tensor in place, without changing `x` unless it is `out`. */
+  /**
+   * Runs an operation that changes its tensor in place, without changing `x` unless it is `out`. Rows
+   * that grow cannot stay in place.
+   */
   #inPlace(
     where: string,
     source: Source,
     out: unknown,
     at: CapturedPositions,
-    crossing: (raw: RawModule, data: number, from: number, places: number) => number,
+    crossing: Crossing,
+    growth = 0,
   ): Tensor {
     const { engine } = this.#held;
-    const target = captureTarget(engine, where, out, source.shape, {
-      sources: [source],
-      inPlace: source,
-    });
+    const width = source.shape[source.shape.length - 1];
+    const target =
+      growth > 0
+        ? roomFor(engine, where, out, [...source.shape.slice(0, -1), width + growth], [source])
+        : captureTarget(engine, where, out, source.shape, { sources: [source], inPlace: source });
     const arena = new Arena(engine);
     arena.requires(() => requireLive(where, this.#held));
-    const { data, from } = arena.work(target, source);
-    const places = arena.doubles(at.values);
+    const { data, from } =
+      growth > 0
+        ? { data: arena.output(target), from: arena.input(source) }
+        : arena.work(target, source);
+    // Nothing to do needs no positions, of which there may be very many.
+    const places = source.size === 0 ? { address: 0 } : arena.doubles(at.values);
     return arena.run(where, () => {
       engine.check(where, (raw) => crossing(raw, data.address, from.address, places.address));
       return target.finish(engine, data.address);
@@ -223,58 +266,13 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods 
 }
 makeDisposable(BoundEncoding.prototype as unknown as { dispose(): void });
 
-const embedOptions = ['out'];
+/** Computes at `data` from what is at `from`. */
+type Crossing = (raw: RawModule, data: number, from: number, places: number) => number;
+
 const rotateOptions = ['role', 'length', 'inverse', 'out'];
 const roles = ['query', 'key'] as const;
 const lengths = { min: 0, max: 2 ** 53 };
 
 function rulesOf(info: EncodingInfo) {
   return { axes: info.axes, integer: info.positions !== 'real' };
-}
-
-/** Where a result of this shape goes that is made of positions alone. */
-function result(engine: Engine, where: string, options: unknown, shape: readonly number[]): Target {
-  const [out] = optionValues(where, options, embedOptions);
-  if (sizeOf(shape) > maxElements)
-    throw fault('SHAPE_OVERFLOW', {
-      where,
-      field: 'the result',
-      expected: `of at most ${maxElements} elements`,
-      received: text(shapeText(shape)),
-    });
-  return captureTarget(engine, where, out, shape, { sources: [] });
-}
-
-/** `source` if its last axis is the width of a row. */
-function rows(where: string, source: Source, width?: number): Source {
-  const { shape } = source;
-  if (shape.length >= 2 && (width === undefined || shape[shape.length - 1] === width))
-    return source;
-  throw fault('SHAPE_MISMATCH', {
-    where,
-    field: 'x',
-    expected: `of shape [..., n, ${width ?? 'D'}]`,
-    received: text(shapeText(shape)),
-  });
-}
-
-/**
- * The leading axes as [batch, heads]: [B, H, n, D]; of three axes the first is heads, unless each
- * entry has positions of its own.
- */
-function fold(shape: readonly number[], { batch: rowsOfPositions }: CapturedPositions) {
-  const axes = shape.length - 2;
-  const hasBatch = axes > 1 || rowsOfPositions > 1;
-  let heads = 1;
-  for (let axis = hasBatch ? 1 : 0; axis < axes; ++axis) heads *= shape[axis];
-  return { batch: hasBatch ? shape[0] : 1, heads, n: shape[axes], width: shape[axes + 1] };
-}
-
-function unsupported(where: string, method: string, reason: string): PosencError {
-  return new PosencError({
-    code: 'UNSUPPORTED',
-    field: method,
-    message: `${where}: this encoding has no ${method}(): ${reason}.`,
-    details: { parameter: method },
-  });
 }

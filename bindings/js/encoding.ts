@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The public face of an encoding: which methods it has follows from the sites it acts at. */
 
-import type { ContentFreeId, EncodingId, EncodingSites } from './encodings.gen.js';
+import type { ContentFreeId, EncodingId, EncodingSites, RemappingId } from './encodings.gen.js';
 import type { Site } from './manifest.js';
 import type { Positions, Tensor, TensorInput } from './types.js';
 
@@ -22,7 +22,7 @@ export interface RotateOptions {
   length?: number;
   /** Undo the rotation. @default false */
   inverse?: boolean;
-  /** Where the result goes; may be `x` itself. */
+  /** Where the result goes; may be `x` itself unless rows grow. */
   out?: Tensor;
 }
 
@@ -38,6 +38,11 @@ export interface RotationPlan {
   readonly rotaryDim: number;
   /** Which channels form a pair: i and i + rotaryDim/2, or 2i and 2i + 1. */
   readonly layout: 'half' | 'interleaved';
+  /**
+   * By how many channels rows become wider: 0, or `rotaryDim` where each channel is the length of a
+   * pair, whose two parts are then i and i + rotaryDim.
+   */
+  readonly growth: number;
   /** Whether the frequencies depend on the length. */
   readonly lengthPolicy: string;
 }
@@ -59,7 +64,7 @@ export interface EmbedMethods {
 }
 
 export interface RotateMethods {
-  /** x [..., n, D] with each row turned to its position. */
+  /** x [..., n, D] with each row turned to its position; [..., n, D + growth] where rows grow. */
   rotate(x: TensorInput, positions?: Positions, options?: RotateOptions): Tensor;
   plan(length?: number): RotationPlan;
 }
@@ -67,6 +72,14 @@ export interface RotateMethods {
 export interface ScoreMethods {
   /** What is added to the scores, [H, T, S]; only where it does not depend on q and k. */
   bias(queryPositions: Positions, keyPositions: Positions, options?: ResultOptions): Tensor;
+}
+
+export interface RemapMethods {
+  /** The distance, query minus key, that each pair of positions counts as: [T, S], row by row. */
+  distances(
+    queryPositions: Positions,
+    keyPositions: Positions,
+  ): { data: Float64Array; shape: readonly [number, number] };
 }
 
 type ActingAt<S extends Site> = {
@@ -77,4 +90,5 @@ type ActingAt<S extends Site> = {
 export type Encoding<Id extends EncodingId = EncodingId> = EncodingBase<Id> &
   ([Id] extends [ActingAt<'embed'>] ? EmbedMethods : unknown) &
   ([Id] extends [ActingAt<'rotate'>] ? RotateMethods : unknown) &
-  ([Id] extends [ContentFreeId] ? ScoreMethods : unknown);
+  ([Id] extends [ContentFreeId] ? ScoreMethods : unknown) &
+  ([Id] extends [RemappingId] ? RemapMethods : unknown);

@@ -428,6 +428,17 @@ export interface EncodingOptions {
     /** Radians per column, then per row [2, heads, headDim / 2], of shape [2, heads, headDim / 2]. */
     frequencies: TensorInput;
   };
+  /** PoPE. Each channel becomes a vector: its length from the content, its direction from the position. Gopalakrishnan et al., 2025. */
+  'pope': {
+    /** Number of attention heads. Integer from 1 to 4096. */
+    heads: number;
+    /** Width of one head; rows become twice as wide. Integer from 1 to 2048. */
+    headDim: number;
+    /** Theta: the wavelengths span 2 pi to 2 pi base. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Learned angles that keys are turned by, used within -2 pi and 0 [heads, headDim]; none when left out, of shape [heads, headDim]. */
+    phases?: TensorInput;
+  };
   /** ALiBi. A penalty proportional to distance, with a fixed slope per head. Press, Smith & Lewis, 2022. */
   'alibi': {
     /** Query heads. Integer from 1 to 65536. */
@@ -672,6 +683,7 @@ export interface EncodingSites {
   'mrope': 'rotate';
   'rope-2d': 'rotate';
   'rope-mixed': 'rotate';
+  'pope': 'rotate';
   'alibi': 'score';
   't5': 'score';
   'shaw': 'score' | 'value';
@@ -690,6 +702,9 @@ export interface EncodingSites {
 
 /** The ids whose score term does not depend on q and k. */
 export type ContentFreeId = 'alibi' | 't5' | 'kerple' | 'sandwich' | 'fire' | 'swin' | 'swin-v2' | 'forgetting' | 'dynamic-bias';
+
+/** The ids that make distances count as others. */
+export type RemappingId = 'rerope' | 'leaky-rerope' | 'self-extend' | 'dual-chunk';
 
 /** Every code with its kind, in the order of the core's own table. */
 export const errorTable = [
@@ -769,9 +784,11 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "learned",
@@ -794,6 +811,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -834,6 +852,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "table"
   ]
  },
  {
@@ -857,6 +878,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -932,7 +954,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ]
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope",
@@ -957,6 +980,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1012,7 +1036,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ]
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-linear",
@@ -1034,6 +1059,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1099,7 +1125,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "logarithmic": true
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-ntk",
@@ -1120,6 +1147,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1205,7 +1233,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 16
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-dynamic-ntk",
@@ -1227,6 +1256,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "dynamicPerCall",
   "fields": [
    {
@@ -1322,7 +1352,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ]
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-ntk-by-parts",
@@ -1342,6 +1373,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1465,7 +1497,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "default": false
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-yarn",
@@ -1489,6 +1522,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1650,7 +1684,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "default": false
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-longrope",
@@ -1673,6 +1708,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "switchAt",
   "fields": [
    {
@@ -1797,7 +1833,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 1000000000000000
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-llama3",
@@ -1820,6 +1857,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -1915,7 +1953,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "logarithmic": true
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-proportional",
@@ -1935,6 +1974,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2009,7 +2049,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "logarithmic": true
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-power",
@@ -2029,6 +2070,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2103,7 +2145,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "logarithmic": true
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-truncated",
@@ -2123,6 +2166,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2222,7 +2266,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "logarithmic": true
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "xpos",
@@ -2242,6 +2287,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2316,7 +2362,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 1000000000000000
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rerope",
@@ -2334,6 +2381,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": true,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2414,7 +2462,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 1000000000
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "leaky-rerope",
@@ -2432,6 +2481,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": true,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2522,7 +2572,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 1000000000
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "self-extend",
@@ -2540,6 +2591,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": true,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2642,7 +2694,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 1000000000
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "dual-chunk",
@@ -2663,6 +2716,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": false,
+  "remapsDistance": true,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2761,7 +2815,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 1000000000
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "mrope",
@@ -2783,6 +2838,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": true,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -2870,7 +2926,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ]
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-2d",
@@ -2895,6 +2952,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3003,7 +3061,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ]
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-mixed",
@@ -3023,6 +3082,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3077,6 +3137,84 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.5
    }
+  ],
+  "gradients": [
+   "frequencies"
+  ]
+ },
+ {
+  "id": "pope",
+  "title": "PoPE",
+  "summary": "Each channel becomes a vector: its length from the content, its direction from the position.",
+  "formula": "s(m, j) = Σ_c softplus(q_c)·softplus(k_c)·cos((m − j)·base^(−c/d) − δ_c)/√d",
+  "paper": "Gopalakrishnan et al., 2025",
+  "url": "https://arxiv.org/abs/2509.10534",
+  "usedBy": [
+   "x-transformers"
+  ],
+  "sites": [
+   "rotate"
+  ],
+  "axes": 1,
+  "positions": "real",
+  "textAxes": false,
+  "relative": true,
+  "contentFree": false,
+  "remapsDistance": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "heads",
+    "doc": "Number of attention heads.",
+    "type": "integer",
+    "required": true,
+    "example": 4,
+    "min": 1,
+    "max": 4096
+   },
+   {
+    "name": "headDim",
+    "doc": "Width of one head; rows become twice as wide.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 1,
+    "max": 2048
+   },
+   {
+    "name": "base",
+    "doc": "Theta: the wavelengths span 2 pi to 2 pi base.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   }
+  ],
+  "tables": [
+   {
+    "name": "phases",
+    "doc": "Learned angles that keys are turned by, used within -2 pi and 0 [heads, headDim]; none when left out.",
+    "required": false,
+    "shape": [
+     {
+      "option": "heads",
+      "times": 1,
+      "plus": 0
+     },
+     {
+      "option": "headDim",
+      "times": 1,
+      "plus": 0
+     }
+    ],
+    "deviation": 1
+   }
+  ],
+  "gradients": [
+   "phases"
   ]
  },
  {
@@ -3101,6 +3239,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3187,7 +3326,10 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ]
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": [
+   "slopes"
+  ]
  },
  {
   "id": "t5",
@@ -3210,6 +3352,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3268,6 +3411,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 1
    }
+  ],
+  "gradients": [
+   "table"
   ]
  },
  {
@@ -3290,6 +3436,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3365,6 +3512,11 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "keyTable",
+   "valueTable",
+   "queryTable"
   ]
  },
  {
@@ -3386,6 +3538,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3526,6 +3679,12 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "u",
+   "v",
+   "relative",
+   "projected"
   ]
  },
  {
@@ -3544,6 +3703,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3637,7 +3797,13 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "default": false
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": [
+   "r1",
+   "r2",
+   "w1",
+   "w2"
+  ]
  },
  {
   "id": "sandwich",
@@ -3657,6 +3823,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3699,7 +3866,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "logarithmic": true
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "fire",
@@ -3717,6 +3885,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3820,6 +3989,14 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "hiddenWeight",
+   "hiddenBias",
+   "outWeight",
+   "outBias",
+   "c",
+   "multiplier"
   ]
  },
  {
@@ -3838,6 +4015,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -3875,6 +4053,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "table"
   ]
  },
  {
@@ -3897,6 +4078,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4008,6 +4190,10 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "deviation": 0.02,
     "usual": true
    }
+  ],
+  "gradients": [
+   "positionQuery",
+   "positionKey"
   ]
  },
  {
@@ -4029,6 +4215,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4072,6 +4259,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 1
    }
+  ],
+  "gradients": [
+   "table"
   ]
  },
  {
@@ -4092,6 +4282,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4169,6 +4360,11 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.1
    }
+  ],
+  "gradients": [
+   "hiddenWeight",
+   "hiddenBias",
+   "outWeight"
   ]
  },
  {
@@ -4191,6 +4387,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": false,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4260,6 +4457,10 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "relPosH",
+   "relPosW"
   ]
  },
  {
@@ -4281,6 +4482,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": false,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4322,6 +4524,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.5
    }
+  ],
+  "gradients": [
+   "table"
   ]
  },
  {
@@ -4343,6 +4548,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "textAxes": false,
   "relative": true,
   "contentFree": true,
+  "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [
    {
@@ -4473,6 +4679,14 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "hiddenWeight",
+   "hiddenBias",
+   "innerWeight",
+   "innerBias",
+   "outWeight",
+   "outBias"
   ]
  }
 ];

@@ -8,6 +8,19 @@ import { errorTable, version } from './encodings.gen.js';
 import { fault, PosencError, type PosencErrorCode, text } from './errors.js';
 import type { RawModule } from './raw.js';
 
+/** The heap ends at 2 GiB; a bigger number would wrap around on its way across. */
+export function requireFits(where: string, bytes: number): void {
+  if (bytes <= 2 ** 31 - 2 ** 16) return;
+  throw fault('TOO_LARGE', {
+    where,
+    field: 'memory',
+    expected: 'at most 2 GiB for one call',
+    received: text(`${bytes} bytes`),
+    advice: 'Split the work.',
+    more: { bytes },
+  });
+}
+
 export class Engine {
   #raw: RawModule;
   /** Why nothing can be called any more. */
@@ -15,26 +28,39 @@ export class Engine {
   #peakBytes = 0;
   /** Every buffer that has been this instance's memory: growth leaves detached ones behind. */
   readonly #buffers = new WeakSet<ArrayBufferLike>();
+  /** Address and bytes of the tensors that are there: other memory of ours is nobody's to use. */
+  readonly tensors = new Map<number, number>();
 
   constructor(raw: RawModule) {
     this.#raw = raw;
   }
 
   get f32(): Float32Array {
-    return this.#remember(this.#raw.HEAPF32);
+    return this.#remember(this.#live.HEAPF32);
   }
   get f64(): Float64Array {
-    return this.#raw.HEAPF64;
+    return this.#live.HEAPF64;
   }
   get u8(): Uint8Array {
-    return this.#raw.HEAPU8;
+    return this.#live.HEAPU8;
   }
   get u32(): Uint32Array {
-    return this.#raw.HEAPU32;
+    return this.#live.HEAPU32;
+  }
+  /** The instance may have been disposed of by a getter of the user's, in the middle of a call. */
+  get #live(): RawModule {
+    this.requireUsable();
+    return this.#raw;
   }
 
   owns(buffer: ArrayBufferLike): boolean {
     return buffer === this.f32.buffer;
+  }
+  /** Whether these bytes belong to a tensor that is still there. */
+  inTensor(start: number, end: number): boolean {
+    for (const [address, bytes] of this.tensors)
+      if (start >= address && end <= address + bytes) return true;
+    return start === end;
   }
   owned(buffer: ArrayBufferLike): boolean {
     return this.#buffers.has(buffer);
@@ -70,6 +96,7 @@ export class Engine {
       this.#ended = 'trap';
       throw new PosencError({
         code: 'TRAP',
+        field: 'pe',
         message: `posenc ${version} stopped unexpectedly: this is a bug in posenc, please report it. The instance is unusable, load({ fresh: true }) gives a new one.`,
         details: { version, reason: String((cause as Error)?.message ?? cause).slice(0, 200) },
         cause,
@@ -101,16 +128,7 @@ export class Engine {
   }
 
   allocate(where: string, bytes: number): number {
-    // The heap ends at 2 GiB; a bigger number would wrap around on its way across.
-    if (bytes > 2 ** 31 - 2 ** 16)
-      throw fault('TOO_LARGE', {
-        where,
-        field: 'memory',
-        expected: 'at most 2 GiB for one call',
-        received: text(`${bytes} bytes`),
-        advice: 'Split the work.',
-        more: { bytes },
-      });
+    requireFits(where, bytes);
     const address = this.call((raw) => raw.allocate(bytes));
     if (address === 0) throw this.outOfMemory(where, bytes);
     this.#peakBytes = Math.max(this.#peakBytes, this.#raw.liveBytes());
@@ -137,6 +155,7 @@ export class Engine {
     return this.#ended === 'trap'
       ? new PosencError({
           code: 'INSTANCE_DEAD',
+          field: 'pe',
           message:
             'this instance of posenc stopped unexpectedly before and cannot be used: load({ fresh: true }) gives a new one.',
         })

@@ -2,7 +2,7 @@
 /** The one error class, its codes, and the one rule by which messages are written. */
 
 import { errorTable } from './encodings.gen.js';
-import { isArray, isView, typedArrayLength, typedArrayName } from './intrinsics.js';
+import { isArray, isRevoked, isView, typedArrayLength, typedArrayName } from './intrinsics.js';
 
 type Row = (typeof errorTable)[number];
 /** What went wrong. Codes are covered by semantic versioning, messages may improve. */
@@ -42,7 +42,11 @@ export class PosencError extends Error {
 
   /** Recognises an error of this library from any realm and from any copy of the package. */
   static is(value: unknown): value is PosencError {
-    return typeof value === 'object' && value !== null && brand in value;
+    try {
+      return typeof value === 'object' && value !== null && brand in value;
+    } catch {
+      return false; // a proxy that refuses to answer
+    }
   }
 }
 Object.defineProperty(PosencError.prototype, brand, { value: true });
@@ -123,7 +127,9 @@ export function describe(value: unknown): string {
 }
 
 function describeObject(value: object): string {
-  if (value instanceof ReadableText) return value.text;
+  const shown = ReadableText.of(value);
+  if (shown !== undefined) return shown;
+  if (isRevoked(value)) return 'a revoked proxy';
   if (!isView(value)) return isArray(value) ? 'an array' : 'an object';
   const name = typedArrayName(value);
   return name === undefined ? 'a DataView' : `${name} of length ${typedArrayLength(value)}`;
@@ -131,7 +137,14 @@ function describeObject(value: object): string {
 
 /** A received value that is shown as given, for instance a shape. */
 class ReadableText {
-  constructor(readonly text: string) {}
+  readonly #shown: string;
+  constructor(shown: string) {
+    this.#shown = shown;
+  }
+  /** Not by `instanceof`, which would ask a proxy for its prototype. */
+  static of(value: object): string | undefined {
+    return #shown in value ? value.#shown : undefined;
+  }
 }
 export const text = (shown: string) => new ReadableText(shown) as unknown;
 export const shapeText = (shape: readonly number[]) => `[${shape.join(', ')}]`;

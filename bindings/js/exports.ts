@@ -21,6 +21,7 @@ export type {
   EmbedMethods,
   EmbedOptions,
   Encoding,
+  RemapMethods,
   ResultOptions,
   RotateMethods,
   RotateOptions,
@@ -33,6 +34,7 @@ export {
   type EncodingOptions,
   type EncodingSites,
   encodings,
+  type RemappingId,
   version,
 } from './encodings.gen.js';
 export { PosencError, type PosencErrorCode, type PosencErrorKind } from './errors.js';

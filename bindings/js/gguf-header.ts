@@ -4,15 +4,8 @@
  * length is held against the bytes that are left before anything is made of it.
  */
 
+import { bytesOf } from './bytes.js';
 import { fault, quote, text } from './errors.js';
-import {
-  isView,
-  typedArrayBuffer,
-  typedArrayLength,
-  typedArrayName,
-  typedArrayOffset,
-} from './intrinsics.js';
-import { wrongType } from './validate.js';
 
 export interface GGUFTensorInfo {
   readonly name: string;
@@ -39,18 +32,9 @@ const mostDepth = 4;
 const mostAxes = 8;
 
 export function readGGUFHeader(bytes: ArrayBuffer | Uint8Array): GGUFHeader {
-  return new Reader(asBytes(bytes)).header();
-}
-
-function asBytes(bytes: unknown): Uint8Array {
-  if (isView(bytes) && typedArrayName(bytes) === 'Uint8Array')
-    return new Uint8Array(
-      typedArrayBuffer(bytes) as ArrayBuffer,
-      typedArrayOffset(bytes),
-      typedArrayLength(bytes),
-    );
-  if (bytes instanceof ArrayBuffer) return new Uint8Array(bytes);
-  throw wrongType(where, 'bytes', 'an ArrayBuffer or a Uint8Array', bytes);
+  const isBytes = (typedArray: string | undefined) => typedArray === 'Uint8Array';
+  const file = bytesOf(where, 'bytes', bytes, 'an ArrayBuffer or a Uint8Array', isBytes);
+  return new Reader(file).header();
 }
 
 /** Bytes of the types of fixed size, by number: u8 i8 u16 i16 u32 i32 f32 bool, then u64 i64 f64. */

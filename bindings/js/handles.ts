@@ -3,6 +3,7 @@
 
 import { Arena, type Slot } from './arena.js';
 import type { Engine } from './engine.js';
+import { fault, text } from './errors.js';
 import type { EncodingInfo } from './manifest.js';
 import { type CheckedOptions, checkOptions, findEncoding, type Value } from './options.js';
 import { disposed, foreign } from './owned.js';
@@ -57,7 +58,14 @@ export function hold(engine: Engine, id: unknown, given: unknown): Held {
   const letters = arena.ascii(info.id);
   const handle = arena.run(where, () => {
     engine.call((raw) => raw.optionsClear());
-    for (const crossing of crossings) engine.call(crossing);
+    for (const crossing of crossings)
+      if (!engine.call(crossing))
+        throw fault('TOO_LARGE', {
+          where,
+          field: 'options',
+          expected: 'as many as an encoding can have',
+          received: text(`${crossings.length} options`),
+        });
     const made = engine.call((raw) => raw.createEncoding(letters.address, info.id.length));
     if (made === 0) throw engine.failure(where);
     return made;

@@ -8,14 +8,15 @@ import { fetchBytes, initError } from './wasm-source.js';
 export * from './exports.js';
 
 async function read(url: string | URL): Promise<BufferSource> {
-  const address = asUrl(url);
-  if (address instanceof URL && address.protocol !== 'file:') return fetchBytes(address);
+  let address = url;
   try {
-    return await readFile(address);
+    address = asUrl(url);
+    if (!(address instanceof URL) || address.protocol === 'file:') return await readFile(address);
   } catch (cause) {
     const details = { url: String(url) };
-    throw initError('FETCH_FAILED', `${String(url)} could not be read.`, details, cause);
+    throw initError('FETCH_FAILED', 'url', `${String(url)} could not be read.`, details, cause);
   }
+  return fetchBytes(address);
 }
 
 /** A string that is no URL is a path. */

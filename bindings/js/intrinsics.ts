@@ -27,6 +27,26 @@ export const typedArraySet = uncurry(Float32Array.prototype.set) as (
 ) => void;
 const typedArrayKeys = uncurry(Float32Array.prototype.keys);
 
+const dataView = (name: 'buffer' | 'byteOffset' | 'byteLength') =>
+  uncurry(Object.getOwnPropertyDescriptor(DataView.prototype, name)?.get as () => unknown);
+export const dataViewBuffer = dataView('buffer') as (self: unknown) => ArrayBufferLike;
+export const dataViewOffset = dataView('byteOffset') as (self: unknown) => number;
+export const dataViewBytes = dataView('byteLength') as (self: unknown) => number;
+export const typedArrayBytes = getter('byteLength') as (self: unknown) => number;
+
+const bufferBytes = uncurry(
+  Object.getOwnPropertyDescriptor(ArrayBuffer.prototype, 'byteLength')?.get as () => number,
+);
+/** Of any realm, told without asking the object. */
+export function isArrayBuffer(value: unknown): value is ArrayBuffer {
+  try {
+    bufferBytes(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 export const isView = ArrayBuffer.isView;
 const builtinIsArray = Array.isArray;
 
@@ -36,6 +56,16 @@ export function isArray(value: unknown): value is readonly unknown[] {
     return builtinIsArray(value);
   } catch {
     return false;
+  }
+}
+
+/** A revoked proxy throws at every touch. This one runs no code of the user's. */
+export function isRevoked(value: unknown): boolean {
+  try {
+    builtinIsArray(value);
+    return false;
+  } catch {
+    return true;
   }
 }
 

@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /** `load`: one shared instance for a page, separate ones on request. */
 
+import { bytesOf } from './bytes.js';
 import { version } from './encodings.gen.js';
 import { Engine } from './engine.js';
 import { fault, text } from './errors.js';
-import { isView } from './intrinsics.js';
 import { type Info, instance, type Posenc } from './posenc.js';
 import factory from './posenc.mjs';
 import { abiVersion, type RawModule } from './raw.js';
-import { boolean, choice, options as readOptions, requireAttached } from './validate.js';
-import { compile, initError, requireModule, requireWebAssembly } from './wasm-source.js';
+import { boolean, choice, options as readOptions, wrongType } from './validate.js';
+import {
+  compile,
+  givenBytes,
+  initError,
+  requireModule,
+  requireWebAssembly,
+} from './wasm-source.js';
 
 export interface LoadOptions {
   /** @default 'auto', the deterministic one: the same bits on every machine. */
@@ -99,24 +105,19 @@ function checkUrl(host: Host, url: unknown): string | URL {
       expected: 'left out: this entry reads no files, give it a module',
       received: text('a URL'),
     });
-  if (typeof url === 'string' || url instanceof URL) return url;
-  throw fault('WRONG_TYPE', {
-    where: 'load',
-    field: 'url',
-    expected: 'a string or URL',
-    received: url,
-  });
+  if (typeof url === 'string') return url;
+  try {
+    // A copy, made by URL's own code: it fails for anything else, and what is checked is what is used.
+    const href = Object.getOwnPropertyDescriptor(URL.prototype, 'href')?.get;
+    return new URL(href?.call(url) as string);
+  } catch {
+    throw wrongType('load', 'url', 'a string or URL', url);
+  }
 }
 
 function checkBytes(bytes: unknown): BufferSource {
-  requireAttached('load', 'bytes', bytes);
-  if (isView(bytes) || bytes instanceof ArrayBuffer) return bytes as BufferSource;
-  throw fault('WRONG_TYPE', {
-    where: 'load',
-    field: 'bytes',
-    expected: 'an ArrayBuffer or a view of one',
-    received: bytes,
-  });
+  bytesOf('load', 'bytes', bytes, 'an ArrayBuffer or a view of one', () => true);
+  return bytes as BufferSource;
 }
 
 function refuseOther(chosen: Chosen, asked: Chosen): void {
@@ -126,6 +127,7 @@ function refuseOther(chosen: Chosen, asked: Chosen): void {
     const given = (value: unknown) => (name === 'url' ? String(value ?? 'the default') : 'another');
     throw initError(
       'ALREADY_LOADED',
+      name,
       `posenc is loaded already with other options: ${name} was ${given(a)} and is now ${given(b)}. Use { fresh: true } for a second instance.`,
       { option: name },
     );
@@ -152,7 +154,7 @@ async function moduleOf(
   { url, bytes, module }: Chosen,
 ): Promise<[WebAssembly.Module, Info['loading']]> {
   if (module !== undefined) return [module, 'module'];
-  if (bytes !== undefined) return [await compile(bytes, 'the given bytes'), 'bytes'];
+  if (bytes !== undefined) return [await compile(bytes, givenBytes), 'bytes'];
   if (url !== undefined && host.read !== undefined)
     return [await compile(await host.read(url), String(url)), host.loading];
   const source = await host.standard();
@@ -180,6 +182,7 @@ async function instantiate(module: WebAssembly.Module): Promise<RawModule> {
     if (cause instanceof RangeError)
       throw initError(
         'OUT_OF_MEMORY',
+        'memory',
         'the host has no memory for an instance of posenc.',
         {},
         cause,
@@ -191,6 +194,7 @@ async function instantiate(module: WebAssembly.Module): Promise<RawModule> {
 function otherVersion(found: string, cause?: unknown) {
   return initError(
     'VERSION_MISMATCH',
+    'posenc.wasm',
     `this posenc.wasm does not belong to posenc ${version}: it has interface ${found}, needed is ${abiVersion}. Serve the file of the same release.`,
     { expected: abiVersion, received: found, version },
     cause,

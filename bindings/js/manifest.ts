@@ -70,7 +70,11 @@ export interface EncodingInfo {
   readonly relative: boolean;
   /** The score term does not depend on q and k, so `bias` can show it. */
   readonly contentFree: boolean;
+  /** Distances count as others, which `distances` tells. */
+  readonly remapsDistance: boolean;
   readonly lengthPolicy: string;
   readonly fields: readonly FieldInfo[];
   readonly tables: readonly TableInfo[];
+  /** The options whose gradients the backward pass gives. */
+  readonly gradients: readonly string[];
 }

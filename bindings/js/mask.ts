@@ -8,7 +8,7 @@ import { shapeText, text } from './errors.js';
 import { isArray, isOutOfBounds, isView, typedArrayLength, typedArrayName } from './intrinsics.js';
 import { holdingOf } from './owned.js';
 import { capture } from './tensor.js';
-import { shape as checkShape, detached, roomFor, sizeOf } from './validate.js';
+import { shape as checkShape, detached, reading, roomFor, sizeOf } from './validate.js';
 
 export interface Mask {
   readonly isFloat: boolean;
@@ -27,13 +27,17 @@ export function captureMask(engine: Engine, given: unknown, shapes: Shapes): Mas
     throw mismatch('BAD_MASK', 'mask', expected, given);
   if (holdingOf(engine, 'attention', 'mask', given) !== undefined)
     return floats(engine, given, shapes);
-  const { data, shape, dims } = given as { data?: unknown; shape?: unknown; dims?: unknown };
+  const { data, shape, dims } = reading('attention', 'mask', given, () => {
+    const { data, shape, dims } = given as { data?: unknown; shape?: unknown; dims?: unknown };
+    return { data, shape, dims };
+  });
   const extents = shape ?? dims;
   const name = isView(data) ? typedArrayName(data) : undefined;
   if (name === 'Float32Array') return floats(engine, { data, shape: extents }, shapes);
   if (name !== 'Uint8Array') throw mismatch('BAD_MASK', 'mask.data', expected, data);
-  if (isOutOfBounds(data)) throw detached('attention', 'mask.data');
   const snapshot = checkShape('attention', 'mask.shape', extents);
+  // After the shape, whose reading can run code of the user's.
+  if (isOutOfBounds(data)) throw detached('attention', 'mask.data');
   const bytes = roomFor('attention', 'mask', () => new Uint8Array(data as Uint8Array));
   checkSize(snapshot, typedArrayLength(bytes));
   const strides = broadcast(snapshot, shapes);

@@ -2,12 +2,15 @@
 /** Where the tokens of text, images and video stand on the three axes of M-RoPE. Pure: no instance. */
 
 import { fault, shapeText, text } from './errors.js';
-import { isArray, isView, typedArrayName } from './intrinsics.js';
+import { isArray, isOutOfBounds, isView, typedArrayName } from './intrinsics.js';
 import {
   shape as checkShape,
   copyNumbers,
+  detached,
+  doubles,
   integer,
   list,
+  reading,
   options as readOptions,
   sameShape,
   wrongType,
@@ -169,7 +172,8 @@ function nextGrid(kind: Kind, ids: Float64Array, places: readonly number[], from
 function readKinds(given: ReadonlyMap<string, unknown>): Kind[] {
   const merge = integer(where, 'mergeSize', given.get('mergeSize') ?? 2, { min: 1, max: 1024 });
   const videos = given.get('videoGrids');
-  const paces = readPaces(given, isArray(videos) ? videos.length : 0);
+  const count = isArray(videos) ? reading(where, 'videoGrids', videos, () => videos.length) : 0;
+  const paces = readPaces(given, count);
   const kind = (field: Kind['field'], name: 'imageToken' | 'videoToken'): Kind => {
     const token = given.get(name);
     return {
@@ -200,7 +204,10 @@ function readGrids(
 ): Grid[] {
   if (given === undefined) return [];
   if (!isArray(given)) throw wrongType(where, field, 'an array of [time, height, width]', given);
-  return given.map((one, i): Grid => {
+  // Not map(), which steps over holes.
+  const length = reading(where, field, given, () => given.length);
+  return Array.from({ length }, (_, i): Grid => {
+    const one = reading(where, field, given, () => given[i]);
     const sides = list(where, `${field}[${i}]`, one, { length: 3 });
     const side = (axis: number, multipleOf: number) =>
       integer(where, `${field}[${i}][${axis}]`, sides[axis], { min: 1, max: 2 ** 20, multipleOf }) /
@@ -233,8 +240,14 @@ function readMask(given: unknown, ids: Rows): Float64Array | undefined {
 }
 
 function readRows(field: string, given: unknown): Rows {
-  if (isArray(given) && given.some((row) => typeof row === 'object')) {
-    const rows = given.map((row, i) => numbers(`${field}[${i}]`, row));
+  return reading(where, field, given, () => captureRows(field, given));
+}
+
+function captureRows(field: string, given: unknown): Rows {
+  if (isArray(given) && given.length > 0 && typeof given[0] === 'object') {
+    const rows = Array.from({ length: given.length }, (_, i) =>
+      numbers(`${field}[${i}]`, given[i]),
+    );
     for (const [i, row] of rows.entries())
       if (row.length !== rows[0].length)
         throw fault('SHAPE_MISMATCH', {
@@ -243,7 +256,7 @@ function readRows(field: string, given: unknown): Rows {
           expected: `as long as the first row: ${rows[0].length}`,
           received: text(`${row.length} numbers`),
         });
-    const values = new Float64Array(rows.length * rows[0].length);
+    const values = doubles(where, field, rows.length * rows[0].length);
     for (const [i, row] of rows.entries()) values.set(row, i * row.length);
     return { values, shape: [rows.length, rows[0].length] };
   }
@@ -270,9 +283,11 @@ function readRows(field: string, given: unknown): Rows {
 }
 
 function numbers(field: string, given: unknown): Float64Array {
-  if (isView(given) && typedArrayName(given) === 'BigInt64Array')
+  if (isView(given) && typedArrayName(given) === 'BigInt64Array') {
     // what tokenizers give
+    if (isOutOfBounds(given)) throw detached(where, field);
     return Float64Array.from(given as unknown as BigInt64Array, Number);
+  }
   const values = copyNumbers(
     where,
     field,

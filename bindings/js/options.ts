@@ -7,7 +7,7 @@
 import { encodings } from './encodings.gen.js';
 import type { Engine } from './engine.js';
 import { fault, nearest, quote, shapeText, text } from './errors.js';
-import { isView, typedArrayName } from './intrinsics.js';
+import { isArray, isView, typedArrayLength, typedArrayName } from './intrinsics.js';
 import type { EncodingInfo, Extent, FieldInfo, TableInfo } from './manifest.js';
 import { capture, type Source } from './tensor.js';
 import {
@@ -17,6 +17,7 @@ import {
   integer,
   list,
   names,
+  reading,
   record,
   unknownOption,
 } from './validate.js';
@@ -161,7 +162,7 @@ function checkTable(
   value: unknown,
   known: ReadonlyMap<string, Value>,
 ): Source {
-  const source = capture(engine, where, table.name, tensorLike(table, value));
+  const source = capture(engine, where, table.name, tensorLike(where, table, value));
   const wanted = table.shape.map((rule) => extent(info, rule, known));
   const fits =
     source.shape.length === wanted.length &&
@@ -178,12 +179,13 @@ function checkTable(
 }
 
 /** A table with one axis may come as a bare list of numbers. */
-function tensorLike({ shape }: TableInfo, value: unknown): unknown {
+function tensorLike(where: string, { name, shape }: TableInfo, value: unknown): unknown {
   if (shape.length !== 1) return value;
-  if (Array.isArray(value)) return { data: value, dims: [value.length] };
-  const name = isView(value) ? typedArrayName(value) : undefined;
-  return name === 'Float32Array' || name === 'Float64Array'
-    ? { data: value, dims: [(value as Float32Array).length] }
+  if (isArray(value))
+    return { data: value, dims: [reading(where, name, value, () => value.length)] };
+  const type = isView(value) ? typedArrayName(value) : undefined;
+  return type === 'Float32Array' || type === 'Float64Array'
+    ? { data: value, dims: [typedArrayLength(value)] }
     : value;
 }
 

@@ -61,8 +61,10 @@ export function makeDisposable(prototype: { dispose(): void }): void {
 /** Made apart from the owner: a function made in its constructor would keep it alive. */
 const releaser =
   ({ engine, address, bytes }: Holding) =>
-  () =>
+  () => {
+    engine.tensors.delete(address);
     engine.release(address, bytes);
+  };
 
 class Owned {
   readonly shape: readonly number[];
@@ -113,6 +115,7 @@ export function createOwned(engine: Engine, shapeGiven: unknown, data: unknown):
   const address = engine.allocate(where, bytes);
   if (values === undefined) engine.f32.fill(0, address / 4, address / 4 + size);
   else typedArraySet(engine.f32, values, address / 4);
+  engine.tensors.set(address, bytes);
   return new Owned({ engine, shape, address, bytes }) as unknown as OwnedTensor;
 }
 

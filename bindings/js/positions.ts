@@ -3,7 +3,15 @@
 
 import { fault, shapeText, text } from './errors.js';
 import { isArray, isOutOfBounds, isView, typedArrayLength, typedArrayName } from './intrinsics.js';
-import { shape as checkShape, detached, doubles, wrongType } from './validate.js';
+import {
+  shape as checkShape,
+  detached,
+  doubles,
+  reading,
+  record,
+  unknownOption,
+  wrongType,
+} from './validate.js';
 
 /** Beyond this a double no longer holds every whole number. */
 export const positionLimit = 2 ** 53;
@@ -35,8 +43,18 @@ export function capturePositions(
   rules: PositionRules,
 ): CapturedPositions {
   const { axes } = rules;
-  if (axes === 1) return captureAxis(where, field, isWrapped(given) ? given[0] : given, rules);
-  if (isStart(given)) return interleave(repeat(captureAxis(where, field, given, rules), axes));
+  return reading(where, field, given, () => captureAxes(where, field, given, axes, rules));
+}
+
+function captureAxes(
+  where: string,
+  field: string,
+  given: unknown,
+  axes: number,
+  rules: PositionRules,
+): CapturedPositions {
+  if (axes === 1) return captureAxis(where, field, unwrapped(given), rules);
+  if (isStart(given)) return fromStart(where, field, given, rules, axes);
   if (!isArray(given) || given.length !== axes)
     throw wrongType(where, field, `an array of ${axes} lists of positions, one per axis`, given);
   // Not map(), which steps over holes.
@@ -54,16 +72,25 @@ export function capturePositions(
   return interleave(captured);
 }
 
-/** The positions 0 … n-1 or from `start`, for each axis. */
+/**
+ * The positions 0 … n-1 or from `start`, for each axis. Written out only when they are asked for: an
+ * empty tensor may have any number of rows.
+ */
 export function countUp(rows: number, start = 0, axes = 1): CapturedPositions {
-  // Not Float64Array.from with a function, which takes 25 us for 512 of them.
-  const values = new Float64Array(rows);
-  for (let i = 0; i < rows; ++i) values[i] = start + i;
-  if (axes === 1) return { values, rows, batch: 1 };
-  return interleave(repeat({ values, rows, batch: 1 }, axes));
+  let values: Float64Array | undefined;
+  return {
+    rows,
+    batch: 1,
+    get values() {
+      if (values !== undefined) return values;
+      values = doubles('positions', 'the rows', rows * axes);
+      // Not Float64Array.from with a function, which takes 25 us for 512 of them.
+      for (let axis = 0, i = 0; axis < axes; ++axis)
+        for (let row = 0; row < rows; ++row) values[i++] = start + row;
+      return values;
+    },
+  };
 }
-
-const repeat = (axis: Axis, axes: number) => Array.from({ length: axes }, () => axis);
 
 function interleave(axes: readonly Axis[]): CapturedPositions {
   const [{ rows, batch, values: first }] = axes;
@@ -75,8 +102,11 @@ function interleave(axes: readonly Axis[]): CapturedPositions {
   return { values, rows, batch };
 }
 
-function isWrapped(given: unknown): given is readonly [object] {
-  return isArray(given) && given.length === 1 && typeof given[0] === 'object' && given[0] !== null;
+/** One axis may come as a list of axes. */
+function unwrapped(given: unknown): unknown {
+  if (!isArray(given) || given.length !== 1) return given;
+  const only = given[0];
+  return typeof only === 'object' && only !== null ? only : given;
 }
 
 function isStart(given: unknown): given is { start: unknown } {
@@ -94,19 +124,30 @@ const accepted =
 
 function captureAxis(where: string, field: string, given: unknown, rules: PositionRules): Axis {
   if (typeof given !== 'object' || given === null) throw wrongType(where, field, accepted, given);
-  if (isArray(given) || isView(given)) {
-    const values = numbers(where, field, given, rules);
-    checkRows(where, field, values.length, rules);
-    return { values, rows: values.length, batch: 1 };
-  }
-  if (isStart(given)) return fromStart(where, field, given.start, rules);
-  const { data, shape, dims } = given as { data?: unknown; shape?: unknown; dims?: unknown };
-  if (data === undefined) throw wrongType(where, field, accepted, given);
-  return fromTensor(where, field, data, shape ?? dims, rules);
+  return reading(where, field, given, () => {
+    if (isArray(given) || isView(given)) {
+      const values = numbers(where, field, given, rules);
+      checkRows(where, field, values.length, rules);
+      return { values, rows: values.length, batch: 1 };
+    }
+    if (isStart(given)) return fromStart(where, field, given, rules);
+    const { data, shape, dims } = given as { data?: unknown; shape?: unknown; dims?: unknown };
+    if (data === undefined) throw wrongType(where, field, accepted, given);
+    return fromTensor(where, field, data, shape ?? dims, rules);
+  });
 }
 
-function fromStart(where: string, field: string, start: unknown, rules: PositionRules): Axis {
+function fromStart(
+  where: string,
+  field: string,
+  given: object,
+  rules: PositionRules,
+  axes = 1,
+): CapturedPositions {
   const { rows } = rules;
+  const read = record(where, field, given);
+  for (const name of read.keys()) if (name !== 'start') throw unknownOption(where, name, ['start']);
+  const start = read.get('start');
   if (rows === undefined)
     throw wrongType(
       where,
@@ -117,7 +158,7 @@ function fromStart(where: string, field: string, start: unknown, rules: Position
   const first = one(where, `${field}.start`, start, rules);
   // The last one must be in range too, or counting would silently repeat itself.
   if (rows > 0) one(where, `${field}.start + ${rows - 1}`, first + (rows - 1), rules);
-  return countUp(rows, first);
+  return countUp(rows, first, axes);
 }
 
 function fromTensor(
@@ -155,9 +196,11 @@ function checkRows(where: string, field: string, rows: number, rules: PositionRu
 function numbers(where: string, field: string, given: unknown, rules: PositionRules): Float64Array {
   if (isView(given)) return fromView(where, field, given, rules);
   if (!isArray(given)) throw wrongType(where, field, accepted, given);
-  const values = doubles(where, field, given.length);
-  for (let i = 0; i < values.length; ++i) values[i] = one(where, field, given[i], rules, i);
-  return values;
+  return reading(where, field, given, () => {
+    const values = doubles(where, field, given.length);
+    for (let i = 0; i < values.length; ++i) values[i] = one(where, field, given[i], rules, i);
+    return values;
+  });
 }
 
 function fromView(where: string, field: string, view: object, rules: PositionRules) {

@@ -110,6 +110,8 @@ export interface RawModule {
     length: number,
     inverse: boolean,
   ): Status;
+  /** By how many channels a rotation makes rows wider; then `x` has rows of that width. */
+  rotationGrowth(handle: number): number;
   planPairs(handle: number): number;
   plan(handle: number, length: number, out: number): Status;
   biasHeads(handle: number): number;
@@ -120,6 +122,14 @@ export interface RawModule {
     keyPositions: number,
     keys: number,
     axes: number,
+    out: number,
+  ): Status;
+  distances(
+    handle: number,
+    queryPositions: number,
+    queries: number,
+    keyPositions: number,
+    keys: number,
     out: number,
   ): Status;
   checkPositions(handle: number, positions: number, count: number, axes: number): Status;

@@ -5,18 +5,12 @@
  * there, and nothing is allocated because a number says so.
  */
 
+import { bytesOf } from './bytes.js';
 import { fault, quote, text } from './errors.js';
 import { bf16, f16 } from './half.js';
-import {
-  isView,
-  typedArrayBuffer,
-  typedArrayLength,
-  typedArrayName,
-  typedArrayOffset,
-} from './intrinsics.js';
 import { type HeaderEntry, scanHeader } from './safetensors-header.js';
 import type { Tensor } from './types.js';
-import { requireAttached, wrongType } from './validate.js';
+import { detached, reading, options as readOptions, wrongType } from './validate.js';
 
 export interface SafetensorsOptions {
   /** Bytes of JSON at most. @default 16 MiB */
@@ -40,12 +34,13 @@ const limit = 16 * 2 ** 20;
 
 export function readSafetensors(
   bytes: ArrayBuffer | Uint8Array,
-  options: SafetensorsOptions = {},
+  options?: SafetensorsOptions,
 ): ReadonlyMap<string, SafetensorsView> {
-  const file = asBytes(bytes);
-  const most = options?.maxHeaderBytes ?? limit;
+  const most = readOptions(where, options, ['maxHeaderBytes']).get('maxHeaderBytes') ?? limit;
   if (typeof most !== 'number' || !(most >= 8))
     throw wrongType(where, 'maxHeaderBytes', 'a number from 8', most);
+  // After the options, whose reading can run code of the user's.
+  const file = bytesOf(where, 'bytes', bytes, 'an ArrayBuffer or a Uint8Array', isBytes);
   if (file.length < 8) throw truncated('header', 8, file.length);
   const view = new DataView(file.buffer, file.byteOffset, file.length);
   const claimed = view.getUint32(0, true) + view.getUint32(4, true) * 2 ** 32;
@@ -67,22 +62,14 @@ export function readSafetensors(
 
 /** A trained table of any of the three dtypes, for an encoding's options. */
 export function learnedTable(view: SafetensorsView): Tensor {
-  if (typeof view !== 'object' || view === null || typeof view.read !== 'function')
-    throw wrongType('learnedTable', 'view', 'a view that readSafetensors gave', view);
-  return view.read();
+  return reading('learnedTable', 'view', view, () => {
+    if (typeof view !== 'object' || view === null || typeof view.read !== 'function')
+      throw wrongType('learnedTable', 'view', 'a view that readSafetensors gave', view);
+    return view.read();
+  });
 }
 
-function asBytes(bytes: unknown): Uint8Array {
-  requireAttached(where, 'bytes', bytes);
-  if (isView(bytes) && typedArrayName(bytes) === 'Uint8Array')
-    return new Uint8Array(
-      typedArrayBuffer(bytes) as ArrayBuffer,
-      typedArrayOffset(bytes),
-      typedArrayLength(bytes),
-    );
-  if (bytes instanceof ArrayBuffer) return new Uint8Array(bytes);
-  throw wrongType(where, 'bytes', 'an ArrayBuffer or a Uint8Array', bytes);
-}
+const isBytes = (typedArray: string | undefined) => typedArray === 'Uint8Array';
 
 function truncated(field: string, needed: number, available: number) {
   return fault('TRUNCATED', {
@@ -120,8 +107,11 @@ function viewOf(
           received: dtype,
           more: { tensor: name },
         });
-      const at = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
-      const values = new Float32Array(bytes.length / (dtype === 'F32' ? 4 : 2));
+      // The file may have been transferred or shrunk since.
+      const { length } = bytes;
+      if (length !== end - begin) throw detached(where, quote(name).slice(1, -1));
+      const at = new DataView(bytes.buffer, bytes.byteOffset, length);
+      const values = new Float32Array(length / (dtype === 'F32' ? 4 : 2));
       for (let i = 0; i < values.length; ++i) values[i] = reader(at, i);
       return { data: values, shape };
     },

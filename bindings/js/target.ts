@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Where a call puts its result: a fresh tensor, or the `out` that the user gave. */
 
-import type { Engine } from './engine.js';
+import { type Engine, requireFits } from './engine.js';
 import { fault, shapeText, text } from './errors.js';
 import {
   isArray,
@@ -12,9 +12,9 @@ import {
   typedArraySet,
 } from './intrinsics.js';
 import { holdingOf } from './owned.js';
-import { type Extent, extentOf, overlaps, type Source } from './tensor.js';
+import { type Extent, extentOf, overlaps, requireTensor, type Source } from './tensor.js';
 import type { Tensor } from './types.js';
-import { roomFor, sameShape, sizeOf } from './validate.js';
+import { maxRank, reading, roomFor, sameShape, sizeOf } from './validate.js';
 
 export interface Target {
   readonly shape: readonly number[];
@@ -27,6 +27,8 @@ export interface Target {
 
 export function freshTarget(where: string, shape: readonly number[]): Target {
   const size = sizeOf(shape);
+  // It is computed in the module first, so what cannot be there need not be tried here.
+  requireFits(where, size * 4);
   const data = roomFor(where, 'the result', () => new Float32Array(size));
   return {
     shape,
@@ -70,15 +72,25 @@ function given(
     const extent = { space: engine, start: address, end: address + bytes };
     return { shape, size: sizeOf(shape), address, extent, finish: () => out as Tensor };
   }
-  const { data, shape } = out as { data?: unknown; shape?: unknown };
+  const { data, shape } = reading(where, 'out', out, () => {
+    const { data, shape } = out as { data?: unknown; shape?: unknown };
+    return { data, shape };
+  });
+  if (!isArray(shape)) return undefined;
+  const extents = reading(where, 'out', shape, () => {
+    const { length } = shape;
+    const read: unknown[] = [];
+    for (let axis = 0; axis < Math.min(length, maxRank + 1); ++axis) read.push(shape[axis]);
+    return read.map((extent) => (typeof extent === 'number' ? extent : Number.NaN));
+  });
+  // No code of the user's runs from here on, so what is true of the memory now stays true.
   if (!isView(data) || typedArrayName(data) !== 'Float32Array' || isOutOfBounds(data))
     return undefined;
-  if (!isArray(shape)) return undefined;
   const view = data as Float32Array;
-  const extents = shape.map((extent) => (typeof extent === 'number' ? extent : Number.NaN));
   const size = sizeOf(extents);
   if (typedArrayLength(view) !== size) return undefined;
   const extent = extentOf(engine, view);
+  if (extent.space === engine) requireTensor(engine, where, 'out', extent);
   return {
     shape: extents,
     size,

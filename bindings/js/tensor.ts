@@ -17,7 +17,7 @@ import {
   typedArraySet,
 } from './intrinsics.js';
 import { holdingOf } from './owned.js';
-import { shape as checkShape, copyNumbers, sizeOf, wrongType } from './validate.js';
+import { shape as checkShape, copyNumbers, reading, sizeOf, wrongType } from './validate.js';
 
 /** Where some bytes lie; `space` is the buffer, or the instance for bytes in its memory. */
 export interface Extent {
@@ -51,7 +51,11 @@ export function capture(engine: Engine, where: string, field: string, input: unk
     const recheck = () => void holdingOf(engine, where, field, input);
     return { shape, size, address, extent, recheck, copyTo: fromHeap(address, size) };
   }
-  const { data, shape: given, converts } = read(where, field, input as Foreign);
+  const {
+    data,
+    shape: given,
+    converts,
+  } = reading(where, field, input, () => read(where, field, input as Foreign));
   const shape = checkShape(where, `${field}.shape`, given);
   const view = floats(engine, where, field, data, converts);
   const length = typedArrayLength(view);
@@ -65,16 +69,37 @@ export function capture(engine: Engine, where: string, field: string, input: unk
       more: { shape },
     });
   const extent = extentOf(engine, view);
-  const recheck = () => void inBounds(engine, where, field, view);
-  return extent.space === engine
-    ? { shape, size, extent, recheck: () => {}, copyTo: fromHeap(extent.start, size) }
-    : {
-        shape,
-        size,
-        extent,
-        recheck,
-        copyTo: (to, address) => typedArraySet(to.f32, view, address / 4),
-      };
+  if (extent.space === engine) {
+    const recheck = () => requireTensor(engine, where, field, extent);
+    recheck();
+    return { shape, size, extent, recheck, copyTo: fromHeap(extent.start, size) };
+  }
+  return {
+    shape,
+    size,
+    extent,
+    recheck: () => void inBounds(engine, where, field, view, size),
+    copyTo(to, address) {
+      // A view that follows a resizable buffer may have grown since.
+      const captured =
+        typedArrayLength(view) === size
+          ? view
+          : new Float32Array(typedArrayBuffer(view), extent.start, size);
+      typedArraySet(to.f32, captured, address / 4);
+    },
+  };
+}
+
+/** Memory of ours that no tensor holds is free, or of another kind. */
+export function requireTensor(engine: Engine, where: string, field: string, at: Extent): void {
+  if (!engine.inTensor(at.start, at.end))
+    throw fault('STALE_VIEW', {
+      where,
+      field: `${field}.data`,
+      expected: 'a view of a tensor that is still there',
+      received: text('a view of memory of posenc that no tensor holds'),
+      advice: 'Was the tensor disposed?',
+    });
 }
 
 export function extentOf(engine: Engine, view: Float32Array): Extent {
@@ -165,9 +190,15 @@ function floats(
   throw fault('WRONG_DTYPE', { ...at, advice: 'Convert it with Float32Array.from(data).' });
 }
 
-/** Refuses a view whose memory is gone, which would read as empty. */
-function inBounds(engine: Engine, where: string, field: string, view: Float32Array): Float32Array {
-  if (!isOutOfBounds(view)) return view;
+/** Refuses a view whose memory is gone, which would read as empty, or as less than was seen before. */
+function inBounds(
+  engine: Engine,
+  where: string,
+  field: string,
+  view: Float32Array,
+  seen = 0,
+): Float32Array {
+  if (!isOutOfBounds(view) && typedArrayLength(view) >= seen) return view;
   const buffer = typedArrayBuffer(view) as ArrayBuffer & { resizable?: boolean };
   const at = { where, field: `${field}.data`, expected: 'a view of memory that is still there' };
   if (engine.owned(buffer))

@@ -5,7 +5,14 @@
  */
 
 import { fault, nearest, quote, shapeText, text } from './errors.js';
-import { isArray, isOutOfBounds, isView, typedArrayLength, typedArrayName } from './intrinsics.js';
+import {
+  isArray,
+  isOutOfBounds,
+  isRevoked,
+  isView,
+  typedArrayLength,
+  typedArrayName,
+} from './intrinsics.js';
 
 /** Elements of one tensor: what a signed 32-bit index can count. */
 export const maxElements = 2 ** 31 - 1;
@@ -85,11 +92,15 @@ export function names(
   choices: readonly string[],
 ): string {
   const expected = `a list of ${choices.map((c) => `'${c}'`).join(', ')}`;
-  if (!Array.isArray(value)) throw wrongType(where, field, expected, value);
-  const given = value.slice(0, choices.length + 1);
-  if (given.length > choices.length)
-    throw fault('OUT_OF_RANGE', { where, field, expected, received: text('a longer one') });
-  return given.map((name, i) => choice(where, `${field}[${i}]`, name, choices)).join(',');
+  if (!isArray(value)) throw wrongType(where, field, expected, value);
+  return reading(where, field, value, () => {
+    const { length } = value;
+    if (length > choices.length)
+      throw fault('OUT_OF_RANGE', { where, field, expected, received: text('a longer one') });
+    const given: string[] = [];
+    for (let i = 0; i < length; ++i) given.push(choice(where, `${field}[${i}]`, value[i], choices));
+    return given.join(',');
+  });
 }
 
 /** A list of finite numbers, as a copy: a plain array or a typed array of numbers. */
@@ -136,14 +147,30 @@ export function copyNumbers(
     return roomFor(where, field, () => new Float64Array(value as Float64Array));
   }
   if (!isArray(value)) throw wrongType(where, field, expected, value);
-  const length = value.length;
-  const copy = doubles(where, field, length);
-  for (let i = 0; i < length; ++i) {
-    const element: unknown = value[i];
-    if (typeof element !== 'number') throw wrongType(where, `${field}[${i}]`, 'a number', element);
-    copy[i] = element;
+  return reading(where, field, value, () => {
+    const length = value.length;
+    const copy = doubles(where, field, length);
+    for (let i = 0; i < length; ++i) {
+      const element: unknown = value[i];
+      if (typeof element !== 'number')
+        throw wrongType(where, `${field}[${i}]`, 'a number', element);
+      copy[i] = element;
+    }
+    return copy;
+  });
+}
+
+/**
+ * What `read` gets out of an object of the user's. That a proxy is revoked, perhaps by what was read
+ * before, is an error of ours; what a getter throws is the user's own and passes through.
+ */
+export function reading<T>(where: string, field: string, from: unknown, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    if (isRevoked(from)) throw wrongType(where, field, 'an object that can be read', from);
+    throw cause;
   }
-  return copy;
 }
 
 export function detached(where: string, field: string) {
@@ -187,13 +214,20 @@ export function shape(where: string, field: string, value: unknown): readonly nu
   const expected = `an array of 1 to ${maxRank} non-negative integers`;
   const typed = isView(value) && typedArrayName(value) !== undefined;
   if (!typed && !isArray(value)) throw wrongType(where, field, expected, value);
-  const rank = typed ? typedArrayLength(value) : (value as unknown[]).length;
+  return reading(where, field, value, () => {
+    const rank = typed ? typedArrayLength(value) : (value as unknown[]).length;
+    return snapshotOf(where, field, value as unknown[], rank);
+  });
+}
+
+function snapshotOf(where: string, field: string, value: readonly unknown[], rank: number) {
+  const expected = `an array of 1 to ${maxRank} non-negative integers`;
   if (rank < 1 || rank > maxRank)
     throw fault('BAD_SHAPE', { where, field, expected, received: text(`${rank} of them`) });
   const snapshot: number[] = [];
   let size = 1;
   for (let axis = 0; axis < rank; ++axis) {
-    const extent: unknown = (value as unknown[])[axis];
+    const extent = value[axis];
     if (typeof extent !== 'number' || !Number.isInteger(extent) || extent < 0)
       throw fault('BAD_SHAPE', {
         where,
@@ -233,8 +267,10 @@ export function record(where: string, field: string, value: unknown): Map<string
   const read = new Map<string, unknown>();
   if (value === undefined) return read;
   requireRecord(where, field, value);
-  for (const name of Object.keys(value)) read.set(name, value[name]);
-  return read;
+  return reading(where, field, value, () => {
+    for (const name of Object.keys(value)) read.set(name, value[name]);
+    return read;
+  });
 }
 
 function requireRecord(
@@ -264,12 +300,14 @@ export function optionValues(where: string, value: unknown, known: readonly stri
   for (let i = 0; i < known.length; ++i) values.push(undefined);
   if (value === undefined) return values;
   requireRecord(where, 'options', value);
-  for (const name of Object.keys(value)) {
-    const i = known.indexOf(name);
-    if (i < 0) throw unknownOption(where, name, known);
-    values[i] = value[name];
-  }
-  return values;
+  return reading(where, 'options', value, () => {
+    for (const name of Object.keys(value)) {
+      const i = known.indexOf(name);
+      if (i < 0) throw unknownOption(where, name, known);
+      values[i] = value[name];
+    }
+    return values;
+  });
 }
 
 export function unknownOption(where: string, name: string, known: readonly string[]) {
@@ -281,21 +319,6 @@ export function unknownOption(where: string, name: string, known: readonly strin
     ...(like === undefined ? {} : { advice: `Did you mean ${like}?` }),
     more: { known, ...(like === undefined ? {} : { nearest: like }) },
   });
-}
-
-/** Refuses bytes whose memory was transferred away: they would read as empty, or throw. */
-export function requireAttached(where: string, field: string, bytes: unknown): void {
-  if (!isView(bytes) && !(bytes instanceof ArrayBuffer)) return;
-  try {
-    new Uint8Array(isView(bytes) ? bytes.buffer : bytes);
-  } catch {
-    throw fault('DETACHED', {
-      where,
-      field,
-      expected: 'memory that is still there',
-      received: text('a detached (transferred) buffer'),
-    });
-  }
 }
 
 export function wrongType(where: string, field: string, expected: string, received: unknown) {

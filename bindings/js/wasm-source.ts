@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** From bytes, a URL or a module to a compiled module; each way it can fail has an error of its own. */
 
-import { fault, PosencError, type PosencErrorCode } from './errors.js';
+import { bytesOf } from './bytes.js';
+import { PosencError, type PosencErrorCode } from './errors.js';
+import { wrongType } from './validate.js';
 
 /** `(module (func (result v128) i32.const 0 i8x16.splat i8x16.popcnt))`: needs SIMD to be valid. */
 const simdProbe = new Uint8Array([
@@ -13,22 +15,26 @@ export function requireWebAssembly(): void {
   if (typeof WebAssembly !== 'object' || typeof WebAssembly.validate !== 'function')
     throw initError(
       'NO_WASM',
+      'WebAssembly',
       'this host has no WebAssembly: it may be switched off, or the browser is older than Chrome 91, Firefox 89, Safari 16.4.',
     );
   if (!WebAssembly.validate(simdProbe))
     throw initError(
       'NO_SIMD',
+      'WebAssembly',
       'this host has no WebAssembly SIMD: it needs Chrome 91, Firefox 89, Safari 16.4 or Node 16.4 at least.',
     );
 }
 
 export function initError(
   code: PosencErrorCode,
+  /** The option at fault, given or by default; else what is missing from the host. */
+  field: string,
   what: string,
   details: Record<string, unknown> = {},
   cause?: unknown,
 ): PosencError {
-  return new PosencError({ code, message: `load: ${what}`, details, cause });
+  return new PosencError({ code, field, message: `load: ${what}`, details, cause });
 }
 
 /** The bytes behind a URL. The file is small: streaming would gain nothing, and hide a wrong file. */
@@ -42,12 +48,14 @@ export async function fetchBytes(url: string | URL): Promise<ArrayBuffer> {
     if (await blocked())
       throw initError(
         'FETCH_BLOCKED',
+        'url',
         `the page's content security policy forbids to fetch ${short(address)}: add it to connect-src, or use posenc/inline.`,
         { url: address },
         cause,
       );
     throw initError(
       'FETCH_FAILED',
+      'url',
       `${short(address)} could not be fetched: is the file there, and may this page read it? posenc/inline needs no file.`,
       { url: address },
       cause,
@@ -56,6 +64,7 @@ export async function fetchBytes(url: string | URL): Promise<ArrayBuffer> {
   if (!response.ok)
     throw initError(
       'FETCH_FAILED',
+      'url',
       `${short(address)} could not be fetched: status ${response.status}. Does the bundler copy posenc.wasm? posenc/inline needs no file.`,
       { url: address, status: response.status },
     );
@@ -82,10 +91,12 @@ function watchPolicy(address: string): () => Promise<boolean> {
   };
 }
 
+/** What stands for the address of bytes that came as an option. */
+export const givenBytes = 'the given bytes';
+
 export async function compile(bytes: BufferSource, from: string): Promise<WebAssembly.Module> {
-  const view = ArrayBuffer.isView(bytes)
-    ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    : new Uint8Array(bytes);
+  // Looked at again: it may have been transferred while the caller waited.
+  const view = bytesOf('load', 'bytes', bytes, 'an ArrayBuffer or a view of one', () => true);
   if (!isWasm(view)) throw notWasm(view, from);
   try {
     return await WebAssembly.compile(view as BufferSource);
@@ -102,7 +113,8 @@ function notWasm(bytes: Uint8Array, from: string, cause?: unknown): PosencError 
   const what = isPage
     ? `a web page was served instead of posenc.wasm (${short(from)}): check where the file is hosted, or use posenc/inline.`
     : `${short(from)} is not a whole posenc.wasm: ${bytes.length} bytes beginning with "${start}".`;
-  return initError('NOT_WASM', what, { url: from, length: bytes.length, start }, cause);
+  const field = from === givenBytes ? 'bytes' : 'url';
+  return initError('NOT_WASM', field, what, { url: from, length: bytes.length, start }, cause);
 }
 
 function compileError(cause: unknown, bytes: Uint8Array, from: string): PosencError {
@@ -110,6 +122,7 @@ function compileError(cause: unknown, bytes: Uint8Array, from: string): PosencEr
   if (/disallowed by embedder/i.test(reason))
     return initError(
       'COMPILE_FORBIDDEN',
+      'WebAssembly',
       'this host compiles no WebAssembly at run time: import the file as a module and use posenc/module.',
       {},
       cause,
@@ -117,6 +130,7 @@ function compileError(cause: unknown, bytes: Uint8Array, from: string): PosencEr
   if (/content security policy|unsafe-eval|\bCSP\b/i.test(reason))
     return initError(
       'CSP_BLOCKED',
+      'WebAssembly',
       "the page's content security policy forbids WebAssembly: add 'wasm-unsafe-eval' to script-src.",
       {},
       cause,
@@ -125,12 +139,11 @@ function compileError(cause: unknown, bytes: Uint8Array, from: string): PosencEr
 }
 
 export function requireModule(where: string, module: unknown): WebAssembly.Module {
-  if (Object.prototype.toString.call(module) === '[object WebAssembly.Module]')
+  try {
+    // Fails for anything else, which a class name could pretend to be.
+    WebAssembly.Module.exports(module as WebAssembly.Module);
     return module as WebAssembly.Module;
-  throw fault('WRONG_TYPE', {
-    where,
-    field: 'module',
-    expected: 'a WebAssembly.Module',
-    received: module,
-  });
+  } catch {
+    throw wrongType(where, 'module', 'a WebAssembly.Module', module);
+  }
 }

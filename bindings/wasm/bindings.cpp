@@ -4,7 +4,9 @@
 // leaves its reason in failure(): a C++ exception thrown into JavaScript does not restore the stack.
 #include <emscripten/bind.h>
 
-#include "posenc/posenc.hpp"
+#include "posenc/attention/arguments.hpp"
+#include "posenc/core/apply.hpp"
+#include "posenc/encodings/make_encoding.hpp"
 
 namespace {
 
@@ -101,6 +103,9 @@ int embed_width(Address handle) { return static_cast<int>(encoding(handle).embed
 int bias_heads(Address handle) {
   return static_cast<int>(std::max<Index>(1, encoding(handle).heads()));
 }
+int rotation_growth(Address handle) {
+  return static_cast<int>(encoding(handle).rotation().growth());
+}
 int plan_pairs(Address handle) { return static_cast<int>(encoding(handle).rotation().pairs); }
 
 int check_positions(Address handle, Address positions, int count, int axes) {
@@ -142,7 +147,7 @@ int plan(Address handle, double length, Address out) {
   const posenc::Plan p = encoding(handle).plan(length, values + 5);
   values[0] = p.attention_factor;
   values[1] = p.logit_scale;
-  values[2] = static_cast<double>(2 * p.rotation.pairs);
+  values[2] = static_cast<double>(2 * p.rotation.pairs - p.rotation.growth());
   values[3] = static_cast<double>(p.rotation.layout);
   values[4] = static_cast<double>(p.length_policy);
   return 0;
@@ -153,6 +158,13 @@ int bias(Address handle, Address queries, int query_count, Address keys, int key
   return report(posenc::bias(
       encoding(handle), posenc::Positions::of(at<const double>(queries), query_count, axes),
       posenc::Positions::of(at<const double>(keys), key_count, axes), at<float>(out)));
+}
+
+int distances(Address handle, Address queries, int query_count, Address keys, int key_count,
+              Address out) {
+  return report(posenc::distances(
+      encoding(handle), posenc::Positions::of(at<const double>(queries), query_count),
+      posenc::Positions::of(at<const double>(keys), key_count), at<double>(out)));
 }
 
 // --- attention ------------------------------------------------------------------------------------
@@ -268,11 +280,13 @@ EMSCRIPTEN_BINDINGS(posenc) {
 
   function("embedWidth", &embed_width);
   function("biasHeads", &bias_heads);
+  function("rotationGrowth", &rotation_growth);
   function("planPairs", &plan_pairs);
   function("checkPositions", &check_positions);
   function("embed", &embed);
   function("rotate", &rotate);
   function("plan", &plan);
   function("bias", &bias);
+  function("distances", &distances);
   function("attention", &attention);
 }

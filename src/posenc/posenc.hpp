@@ -4,9 +4,13 @@
 
 // Encodings: `make_encoding(id, options)`, or a class and its Options directly.
 #include "posenc/encodings/make_encoding.hpp"
+#include "posenc/encodings/registry.hpp"
 
 // The sites on their own: `embed`, `rotate`, `bias`.
 #include "posenc/core/apply.hpp"
 
 // `attention(arguments)`, with any of the encodings inside.
 #include "posenc/attention/arguments.hpp"
+
+// `attention_backward(arguments)`: gradients of q, k, v and of learned options.
+#include "posenc/attention/backward.hpp"

@@ -125,7 +125,7 @@ struct Halving : EncodingDefaults {
 };
 
 TEST(Arguments, NeedAScaleWhereEncodingsWishForDifferentOnes) {
-  const Encoding one = t5(4), half = made<Halving>({}), none = alibi(4);
+  const Encoding one = t5(4), half = reference::made_here<Halving>(), none = alibi(4);
   EXPECT_TRUE(fails_with(check_with({&one, &half}), Errc::missing_option, "scale"));
   EXPECT_TRUE(succeeds(check_with({&one, &half}, 0.25)));
   EXPECT_TRUE(succeeds(check_with({&one, &one, &none})));

@@ -16,7 +16,7 @@ using reference::answer;
 using reference::Array;
 using reference::ask;
 using reference::expect_close;
-using reference::made;
+using reference::made_here;
 using reference::Question;
 
 template <class A>
@@ -84,7 +84,7 @@ struct Clipped : Plain {
 };
 
 TYPED_TEST(Extensions, ChooseOneOfSeveralRotationsForEachPair) {
-  const Encoding e = made<Clipped, TypeParam>({});
+  const Encoding e = made_here<Clipped, TypeParam>();
   for (bool causal : {false, true})
     for (const TileSizes& tiles : tilings) {
       const Question question = question_of(e, shape, tiles, causal);
@@ -126,7 +126,7 @@ struct Counting : Plain {
 };
 
 TYPED_TEST(Extensions, SumOverKeysFromTheNewestBack) {
-  const Encoding e = made<Counting, TypeParam>({});
+  const Encoding e = made_here<Counting, TypeParam>();
   for (bool causal : {false, true})
     for (bool masked : {false, true})
       for (const TileSizes& tiles : tilings) {
@@ -169,7 +169,7 @@ struct HeadByHead : Plain {
 };
 
 TYPED_TEST(Extensions, TurnEachHeadItsOwnWay) {
-  const Encoding e = made<HeadByHead, TypeParam>({});
+  const Encoding e = made_here<HeadByHead, TypeParam>();
   AttentionShape s = shape;
   s.heads = s.kv_heads = 3;
   for (const TileSizes& tiles : tilings) {
@@ -188,7 +188,75 @@ TYPED_TEST(Extensions, TurnEachHeadItsOwnWay) {
   }
 }
 
-/// Doubles every logit, and multiplies the query at position p by 1 + p / 10.
+/// Makes a vector of each of 3 channels, at angles that differ from queries to keys.
+struct Widening : Plain {
+  static constexpr Spec spec = spec_of("widening", {.rotate = true});
+  static Result<Widening> make(Options) { return Widening{}; }
+  static double angle(double position, Index channel, Role role) {
+    return position / (1.0 + static_cast<double>(channel)) + (role == Role::key ? 0.5 : 0);
+  }
+  Rotation rotation() const { return {.pairs = 3, .partner = 3, .polar = true}; }
+  Plan plan(double, double*) const { return {.inverse_frequencies = {}, .rotation = rotation()}; }
+  void angles(const AngleBlock& b) const {
+    for (Index t = 0; t < b.positions.count; ++t)
+      for (Index i = 0; i < 3; ++i) {
+        const double a = angle(b.positions[t], i, b.role);
+        b.out.row(t)[i] = static_cast<float>(std::cos(a));
+        b.out.row(t)[3 + i] = static_cast<float>(std::sin(a));
+      }
+  }
+};
+
+TYPED_TEST(Extensions, MakeRowsWiderByARotation) {
+  const Encoding e = made_here<Widening, TypeParam>();
+  AttentionShape s = shape;
+  s.head_dim = 3;
+  for (bool causal : {false, true})
+    for (const TileSizes& tiles : tilings) {
+      const Question question = question_of(e, s, tiles, causal);
+      Question unrotated = question;
+      unrotated.q = Array<float>(question.q.size());
+      reference::Terms terms;
+      terms.bias = [&](Index b, Index h, Index t, Index j) {
+        const float* q = question.q.data() + ((b * 4 + h) * 23 + t) * 3;
+        const float* k = question.k.data() + ((b * 2 + h / 2) * 45 + j) * 3;
+        double sum = 0;
+        for (Index i = 0; i < 3; ++i)
+          sum += std::log1p(std::exp(double{q[i]})) * std::log1p(std::exp(double{k[i]})) *
+                 std::cos(Widening::angle(static_cast<double>(question.first_query() + t), i,
+                                          Role::query) -
+                          Widening::angle(static_cast<double>(j), i, Role::key));
+        return sum / std::sqrt(3.0);
+      };
+      expect_close(question, ask<TypeParam>(question), answer(unrotated, terms));
+    }
+}
+
+/// Adds q · k once more, so it must know what q is.
+struct Content : Plain {
+  static constexpr Spec spec = spec_of("content", {.score = true});
+  static Result<Content> make(Options) { return Content{}; }
+  template <class Arch>
+  void score(Arch, const ScoreTile&) const {}
+};
+
+TEST(Extensions, RefuseARotationThatMakesRowsWiderBesideWhatWorksOnThem) {
+  const Encoding widening = made_here<Widening>(), other = made_here<HeadByHead>(),
+                 content = made_here<Content>();
+  AttentionShape s = shape;
+  s.head_dim = 3;
+  s.heads = s.kv_heads = 3;
+  Question question = Question::of(s);
+  for (const Encoding* beside : {&other, &content}) {
+    question.encodings = {&widening, beside};
+    const Status status = ask(question).status;
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, Errc::unsupported);
+    EXPECT_EQ(status.error().field, beside->traits().id);
+  }
+}
+
+/// Doubles every logit where no scale is given, and multiplies the query at position p by 1 + p / 10.
 struct Louder : Plain {
   static constexpr Spec spec = spec_of("louder", {});
   static Result<Louder> make(Options) { return Louder{}; }
@@ -197,12 +265,12 @@ struct Louder : Plain {
 };
 
 TYPED_TEST(Extensions, ScaleLogitsByEncodingAndByPosition) {
-  const Encoding e = made<Louder, TypeParam>({});
+  const Encoding e = made_here<Louder, TypeParam>();
   for (bool with_scale : {false, true}) {
     Question question = question_of(e, shape, {.queries = 8, .keys = 16}, false);
     if (with_scale) question.scale = 0.25;
     Question scaled = question;
-    scaled.scale = 2 * question.scale.value_or(1 / std::sqrt(2.0));
+    scaled.scale = question.scale.value_or(2 / std::sqrt(2.0));
     for (Index i = 0; i < scaled.q.size(); ++i) {
       const Index t = i / 2 % 23;
       scaled.q[i] = static_cast<float>(scaled.q[i] *
@@ -215,7 +283,7 @@ TYPED_TEST(Extensions, ScaleLogitsByEncodingAndByPosition) {
 }
 
 TEST(Extensions, RefuseWhatCannotBeCombined) {
-  const Encoding remap = made<Clipped>({}), per_head = made<HeadByHead>({});
+  const Encoding remap = made_here<Clipped>(), per_head = made_here<HeadByHead>();
   Question question = Question::of(shape);
   question.encodings = {&remap, &remap};
   EXPECT_TRUE(reference::fails_with(ask(question).status, Errc::unsupported, "encoding"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What an attention call allocates, seen from inside it: an encoding is asked for its opinion of
-/// the positions after the workspace was taken, so it can look at the books.
+/// the positions before the workspace is taken, and for scores after, so it can look at the books.
 #include <gtest/gtest.h>
 
 #include "attention/question.hpp"
@@ -37,16 +37,15 @@ struct Bookkeeper : EncodingDefaults {
 
 /// Bytes and blocks of the workspace of one call.
 MemoryUse workspace(const AttentionShape& shape, bool weights = true) {
-  const Encoding e = reference::made<Bookkeeper>({});
+  const Encoding e = reference::made_here<Bookkeeper>();
   Question question = Question::of(shape);
   question.encodings = {&e};
   question.wants_weights = weights;
   const MemoryUse before = memory_use();
   EXPECT_TRUE(reference::succeeds(ask(question).status));
   EXPECT_EQ(memory_use(), before) << "all of it comes back";
-  EXPECT_EQ(Bookkeeper::in_hook, Bookkeeper::seen)
-      << "nothing is allocated between the checks and the hooks";
-  return {Bookkeeper::seen.bytes - before.bytes, Bookkeeper::seen.blocks - before.blocks};
+  EXPECT_EQ(Bookkeeper::seen, before) << "everything is checked before anything is allocated";
+  return {Bookkeeper::in_hook.bytes - before.bytes, Bookkeeper::in_hook.blocks - before.blocks};
 }
 std::size_t bytes(Index queries, Index keys) {
   return workspace({.queries = queries, .keys = keys, .head_dim = 32, .value_dim = 32}).bytes;

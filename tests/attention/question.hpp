@@ -7,9 +7,9 @@
 
 #include <vector>
 
-#include "posenc/attention/attend.hpp"
 #include "reference/attention.hpp"
 #include "reference/errors.hpp"
+#include "support/at_width.hpp"
 
 namespace reference {
 
@@ -57,7 +57,14 @@ struct Question {
   std::optional<double> scale{};
   bool causal = false;
   std::optional<Index> query_offset{};
+  posenc::Window window{};
+  Index prefix = 0;
+  posenc::KeyGap key_gap{};
   Mask mask{};
+  std::vector<posenc::Sequence> sequences{};
+  double softcap = 0;
+  Array<float> sinks{};  ///< [H], or empty
+  posenc::QueryScale query_scale{};
   TileSizes tiles{};
   bool rows_first = false;  ///< hand over the layout [B, rows, heads, width]
   bool wants_weights = true, wants_log_sum_exp = true;
@@ -80,7 +87,41 @@ struct Question {
     for (Index j = 0; j < keys; ++j) made.v[j] = static_cast<float>(j + 1);
     return made;
   }
-  Index first_query() const { return query_offset.value_or(shape.keys - shape.queries); }
+  Index first_query() const {
+    return query_offset.value_or(shape.keys + key_gap.by - shape.queries);
+  }
+
+  /// Whether the rules let query t see key j; both count from 0 within a sequence.
+  bool rules_show(Index t, Index j, Index first_of_queries, Index first_keys) const {
+    const Index place = first_of_queries + t, key = j + (j >= key_gap.at ? key_gap.by : 0);
+    if (key < first_keys) return true;
+    if (causal && key > place) return false;
+    if (key < window.first) return true;
+    return !(window.left && key < place - *window.left) &&
+           !(window.right && key > place + *window.right);
+  }
+  bool exists(Index b, Index t) const {
+    for (const posenc::Sequence& s : sequences)
+      if (s.batch == b && t >= s.first_query && t < s.first_query + s.queries) return true;
+    return sequences.empty();
+  }
+  /// Where query t stands: in its sequence, if there are any.
+  Index place(Index b, Index t) const {
+    for (const posenc::Sequence& s : sequences)
+      if (s.batch == b && t >= s.first_query && t < s.first_query + s.queries)
+        return s.query_offset.value_or(s.keys - s.queries) + t - s.first_query;
+    return first_query() + t;
+  }
+  /// Whether query t sees key j, of all sequences.
+  bool shows(Index b, Index t, Index j) const {
+    if (sequences.empty()) return rules_show(t, j, first_query(), prefix);
+    for (const posenc::Sequence& s : sequences)
+      if (s.batch == b && t >= s.first_query && t < s.first_query + s.queries)
+        return j >= s.first_key && j < s.first_key + s.keys &&
+               rules_show(t - s.first_query, j - s.first_key,
+                          s.query_offset.value_or(s.keys - s.queries), s.prefix);
+    return false;
+  }
 };
 
 /// What the library gave; NaN where it wrote nothing.
@@ -136,32 +177,63 @@ Given ask(const Question& ask) {
       .scale = ask.scale,
       .causal = ask.causal,
       .query_offset = ask.query_offset,
+      .window = ask.window,
+      .prefix = ask.prefix,
+      .key_gap = ask.key_gap,
       .mask = ask.mask.view(),
+      .sequences = ask.sequences,
+      .softcap = ask.softcap,
+      .sinks = ask.sinks.size() > 0 ? ask.sinks.data() : nullptr,
+      .query_scale = ask.query_scale,
       .tiles = ask.tiles};
-  given.status = posenc::check(a);
-  if (given.status) given.status = posenc::Attend<Arch>(a).run();
+  given.status = attend_at<Arch>(a);
   if (ask.rows_first)
     given.output = transposed(given.output, s.batch, s.queries, s.heads, s.value_dim);
   return given;
 }
 
-/// The reference's answer; `terms` says what the encodings do, causality and masks are added here.
-inline Answer answer(const Question& ask, Terms terms = {}) {
-  const AttentionShape& s = ask.shape;
+/// As the models define it from position 0 on; below that it is 1.
+inline double query_scale(const posenc::QueryScale& q, double m) {
+  using Kind = posenc::QueryScale::Kind;
+  if (m < 0) return 1;
+  if (q.kind == Kind::log_n) return std::max(1.0, std::log(m + 1) / std::log(q.length));
+  return 1 + q.factor * std::log(1 + std::floor((q.kind == Kind::llama4 ? m + 1 : m) / q.length));
+}
+
+/// What the reference must know of a question, which has to live as long; `terms` says what the
+/// encodings do, everything else is added here, all but the query scale at explicit positions.
+inline Terms terms_of(const Question& ask, Terms terms = {}) {
   const Mask& mask = ask.mask;
   const auto encoding_bias = terms.bias;
-  terms.visible = [&](Index b, Index h, Index t, Index j) {
-    if (ask.causal && j > ask.first_query() + t) return false;
+  terms.visible = [&ask, &mask](Index b, Index h, Index t, Index j) {
+    if (!ask.shows(b, t, j)) return false;
     if (mask.allowed.size() > 0) return mask.allowed[mask.at(b, h, t, j)] != 0;
     return mask.bias.size() == 0 || mask.bias[mask.at(b, h, t, j)] != -infinity;
   };
-  terms.bias = [&](Index b, Index h, Index t, Index j) {
+  terms.bias = [&mask, encoding_bias](Index b, Index h, Index t, Index j) {
     const double added = mask.bias.size() > 0 ? mask.bias[mask.at(b, h, t, j)] : 0.0;
     return added + (encoding_bias ? encoding_bias(b, h, t, j) : 0.0);
   };
-  const double scale =
-      ask.scale.value_or(s.head_dim > 0 ? 1 / std::sqrt(static_cast<double>(s.head_dim)) : 1);
-  return attention(s, ask.q, ask.k, ask.v, scale, terms);
+  terms.softcap = ask.softcap;
+  terms.sinks = ask.sinks;
+  if (!terms.temperature && ask.query_scale.kind != posenc::QueryScale::Kind::none)
+    terms.temperature = [&ask](Index b, Index t) {
+      return query_scale(ask.query_scale, static_cast<double>(ask.place(b, t)));
+    };
+  return terms;
+}
+inline double scale_of(const Question& ask) {
+  const Index dim = ask.shape.head_dim;
+  return ask.scale.value_or(dim > 0 ? 1 / std::sqrt(static_cast<double>(dim)) : 1);
+}
+
+/// The reference's answer.
+inline Answer answer(const Question& ask, Terms terms = {}) {
+  const AttentionShape& s = ask.shape;
+  Answer given = attention(s, ask.q, ask.k, ask.v, scale_of(ask), terms_of(ask, std::move(terms)));
+  for (Index row = 0; row < given.log_sum_exp.size(); ++row)  // what is in no sequence has no sink
+    if (!ask.exists(row / s.queries / s.heads, row % s.queries)) given.log_sum_exp[row] = -infinity;
+  return given;
 }
 
 inline ::testing::AssertionResult close(const Array<float>& got, const Array<double>& want,

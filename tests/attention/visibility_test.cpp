@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "reference/numbers.hpp"
+#include "attention/question.hpp"
 
 namespace posenc {
 namespace {
@@ -24,8 +24,9 @@ Array<Index> last_keys(const AttentionArguments& a) {
   const Visibility visibility(a);
   Array<Index> last(a.shape.queries);
   for (Index t = 0; t < a.shape.queries; ++t) {
-    EXPECT_EQ(visibility.range(t).first, 0);
-    last[t] = visibility.range(t).last;
+    EXPECT_EQ(visibility.seen(t).head, 0);
+    EXPECT_EQ(visibility.seen(t).main.first, 0);
+    last[t] = visibility.seen(t).main.last;
   }
   return last;
 }
@@ -48,8 +49,38 @@ TEST(Visibility, FollowsAnExplicitOffset) {
 
 TEST(Visibility, ShowsNothingWhereThereIsNothing) {
   const AttentionArguments a = arguments(2, 0, true);
-  EXPECT_TRUE(Visibility(a).range(0).empty());
-  EXPECT_TRUE(Visibility(a).range(1).empty());
+  EXPECT_TRUE(Visibility(a).seen(0).hull().empty());
+  EXPECT_TRUE(Visibility(a).seen(1).hull().empty());
+}
+
+/// Every rule at once against a predicate written down key by key.
+TEST(Visibility, AgreesWithTheRulesKeyByKey) {
+  reference::Random random(7);
+  const auto upto = [&](Index n) { return random.below(n + 1); };
+  for (int trial = 0; trial < 4000; ++trial) {
+    reference::Question q{.shape = {.queries = upto(6), .keys = upto(9)}};
+    q.causal = upto(1) == 1;
+    if (upto(2) == 0) q.query_offset = upto(16) - 4;
+    if (upto(1) == 0) q.window.left = upto(4);
+    if (upto(1) == 0) q.window.right = upto(4);
+    if (upto(1) == 0) q.window.first = upto(4);
+    if (upto(2) == 0) q.prefix = upto(12);
+    if (upto(2) == 0) q.key_gap = {.at = upto(5), .by = upto(5)};
+    AttentionArguments a = arguments(q.shape.queries, q.shape.keys, q.causal, q.query_offset);
+    a.window = q.window;
+    a.prefix = q.prefix;
+    a.key_gap = q.key_gap;
+    const Visibility visibility(a);
+    for (Index t = 0; t < q.shape.queries; ++t) {
+      const SeenKeys seen = visibility.seen(t);
+      EXPECT_TRUE(seen.head == 0 || (seen.head < seen.main.first && visibility.has_gaps()));
+      for (Index j = 0; j < q.shape.keys; ++j) {
+        ASSERT_EQ(visibility.visible(0, 0, t, j), q.shows(0, t, j))
+            << "trial " << trial << " t " << t << " j " << j;
+        ASSERT_EQ(seen.meets(j, j + 1), q.shows(0, t, j));
+      }
+    }
+  }
 }
 
 TEST(Visibility, SelectsByABooleanMask) {

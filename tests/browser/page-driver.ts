@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds the page, serves it under its policy, and opens it in Chromium; whatever goes wrong on the way is collected.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
@@ -103,6 +104,9 @@ export class PageDriver {
     if (before) await page.addInitScript(before);
     await page.goto(this.address + hash);
     if (!before) await page.waitForSelector('html[data-ready="true"]');
+    const lab = /[&]lab=(\w+)/.exec(hash)?.[1];
+    if (lab !== undefined && !before)
+      await page.waitForSelector(`#${lab}:not(.lazy:not([data-loaded]))`);
     return { page, complaints, requests, close: () => context.close() };
   }
 }
@@ -116,6 +120,20 @@ export const settled = (page: Page): Promise<void> =>
       ),
   );
 
+/** Goes to another state of a page that is open, as a link within it or Back would. */
+export async function goTo(page: Page, hash: string): Promise<void> {
+  await page.evaluate(
+    (hash) =>
+      new Promise<void>((done) => {
+        if (location.hash === hash) return done();
+        addEventListener('hashchange', () => done(), { once: true });
+        location.hash = hash;
+      }),
+    hash,
+  );
+  await settled(page);
+}
+
 export const numberAt = async (page: Page, selector: string): Promise<number> =>
   Number((await page.locator(selector).first().textContent()) ?? Number.NaN);
 
@@ -123,4 +141,64 @@ export const numberAt = async (page: Page, selector: string): Promise<number> =>
 export async function change(page: Page): Promise<number> {
   await settled(page);
   return Number(await page.locator('.big-number').getAttribute('data-value'));
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** Violations in a part of the page, each with the elements concerned. */
+export async function violations(page: Page, selector: string): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(async (where) => {
+    const { violations } = await (
+      globalThis as unknown as {
+        axe: {
+          run(where: string): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
+        };
+      }
+    ).axe.run(where);
+    return violations.map(
+      ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`,
+    );
+  }, selector);
+}
+
+/** A lab in both themes at three widths, on the page as it is: no violation, no sideways scrolling, and pictures to look at. */
+export async function suitsEverybody(page: Page, lab: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const colorScheme of ['light', 'dark'] as const)
+    for (const width of [1440, 360, 320]) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 900 });
+      await settled(page);
+      const at = `${colorScheme} at ${width}`;
+      if (await page.evaluate(() => document.documentElement.scrollWidth > innerWidth))
+        found.push(`${at}: scrolls sideways`);
+      if (width === 320) continue;
+      found.push(...(await violations(page, `#${lab}`)).map((one) => `${at}: ${one}`));
+      await page
+        .locator(`#${lab}`)
+        .screenshot({ path: `${screenshots}/lab-${lab}-${colorScheme}-${width}.png` });
+    }
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize({ width: 1440, height: 900 });
+  return found;
+}
+
+/** What a button of a part of the page saves. */
+export async function saved(page: Page, part: string, name: string): Promise<Buffer> {
+  const [download] = await Promise.all([
+    page.waitForEvent('download'),
+    page.locator(part).getByRole('button', { name, exact: true }).click(),
+  ]);
+  return readFileSync(await download.path());
+}
+
+/** The rows of saved CSV text by column, without the remarks. */
+export function columnsOf(csv: string): Map<string, number[]> {
+  const [head, ...rows] = csv
+    .trim()
+    .split('\n')
+    .filter((line) => !line.startsWith('#'))
+    .map((line) => line.split(','));
+  return new Map(head?.map((name, i) => [name, rows.map((row) => Number(row[i]))]));
 }

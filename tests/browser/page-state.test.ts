@@ -6,6 +6,14 @@ import { decimated } from '../../web/src/draw/curve.ts';
 import { scientific, ticks } from '../../web/src/draw/scale.ts';
 import { atlasNotice, orderNotice, wordCount } from '../../web/src/labs/notices.ts';
 import { readAddress, writeAddress } from '../../web/src/model/address.ts';
+import {
+  fallbacks,
+  type KeyName,
+  keyNames,
+  readKey,
+  type Values,
+} from '../../web/src/model/keys.ts';
+import { labs } from '../../web/src/model/labs.ts';
 import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { uniform } from '../../web/src/model/random.ts';
 import { standing } from '../../web/src/model/settings.ts';
@@ -13,6 +21,12 @@ import { initialState, type State } from '../../web/src/model/state.ts';
 import { change, PageDriver, settled } from './page-driver.ts';
 
 const manifest = encodings as unknown as readonly EncodingInfo[];
+
+/** Whatever a key takes, and its default for what it does not. */
+const anyOf = (name: KeyName): fc.Arbitrary<Values[KeyName]> =>
+  fc
+    .oneof(fc.string(), fc.nat(5e5).map(String), fc.double({ noNaN: true }).map(String))
+    .map((text) => readKey(name, text) ?? fallbacks[name]);
 
 const states: fc.Arbitrary<State> = fc.constantFrom(...manifest).chain((info) => {
   const fields = fc.record(
@@ -43,12 +57,15 @@ const states: fc.Arbitrary<State> = fc.constantFrom(...manifest).chain((info) =>
       fields,
       words,
       seed: fc.integer(),
-      lab: fc.constantFrom('order', 'atlas'),
+      lab: fc.constantFrom(...labs),
+      values: fc.record(
+        Object.fromEntries(keyNames.map((name) => [name, anyOf(name)])),
+      ) as fc.Arbitrary<unknown> as fc.Arbitrary<Values>,
       flags: fc.array(fc.boolean(), { minLength: 4, maxLength: 4 }),
       length: fc.integer({ min: 2, max: 8192 }),
       head: fc.integer({ min: -1, max: 3 }),
     })
-    .map(({ fields, words, seed, lab, flags, length, head }) => {
+    .map(({ fields, words, seed, lab, values, flags, length, head }) => {
       const next = uniform(seed);
       const order = words
         .map((_, i) => [next(), i] as const)
@@ -57,7 +74,8 @@ const states: fc.Arbitrary<State> = fc.constantFrom(...manifest).chain((info) =>
       const moved = order.some((word, place) => word !== place);
       return {
         ...initialState(manifest),
-        lab: lab as State['lab'],
+        lab,
+        values,
         encoding: info.id,
         placed: flags[0] === true,
         causal: flags[1] === true,

@@ -5,7 +5,7 @@
 
 #include "posenc/encodings/make_encoding.hpp"
 #include "reference/errors.hpp"
-#include "reference/numbers.hpp"
+#include "reference/options.hpp"
 
 namespace posenc {
 namespace {
@@ -246,6 +246,59 @@ TEST(Rotate, LeavesItsTargetUntouchedWhenItFails) {
   }
   EXPECT_EQ(x, before);
   EXPECT_EQ(memory_use(), use);
+}
+
+/// Makes a pair of each of 3 channels, at `position` radians in channel 0 only.
+struct Widening : EncodingDefaults {
+  struct Options {};
+  static constexpr Spec spec = [] {
+    Spec s{};
+    s.id = "widening";
+    s.sites = {.rotate = true};
+    return s;
+  }();
+  static constexpr std::array<Field, 0> fields{};
+  static Result<Widening> make(Options) { return Widening{}; }
+  Index head_dim() const { return 3; }
+  Rotation rotation() const { return {.pairs = 3, .partner = 3, .polar = true}; }
+  Plan plan(double, double*) const { return {.inverse_frequencies = {}, .rotation = rotation()}; }
+  void angles(const AngleBlock& b) const {
+    for (Index t = 0; t < b.positions.count; ++t)
+      for (Index i = 0; i < 3; ++i) {
+        const double angle = i == 0 ? b.positions[t] : 0;
+        b.out.row(t)[i] = static_cast<float>(std::cos(angle));
+        b.out.row(t)[3 + i] = static_cast<float>(std::sin(angle));
+      }
+  }
+};
+
+TEST(Rotate, WritesWiderRowsWhereTheyGrow) {
+  const Encoding e = reference::made_here<Widening>();
+  constexpr Index rows = 70;  // more than one block of angles
+  const Array<double> p = counted(rows);
+  const Array<float> from = Random(2).floats(2 * rows * 3);
+  Array<float> x(2 * rows * 6, reference::nan);
+  RotateArguments a{.x = x.data(),
+                    .from = from.data(),
+                    .heads = 2,
+                    .rows = rows,
+                    .width = 3,
+                    .positions = p.data()};
+  ASSERT_TRUE(succeeds(rotate(e, a)));
+  for (Index row = 0; row < 2 * rows; ++row)
+    for (Index i = 0; i < 3; ++i) {
+      const double length = std::log1p(std::exp(static_cast<double>(from[row * 3 + i])));
+      const double angle = i == 0 ? p[row % rows] : 0;
+      EXPECT_NEAR(x[row * 6 + i], length * std::cos(angle), 1e-6);
+      EXPECT_NEAR(x[row * 6 + 3 + i], length * std::sin(angle), 1e-6);
+    }
+  const Array<float> before = x;
+  a.inverse = true;
+  EXPECT_TRUE(fails_with(rotate(e, a), Errc::unsupported, "inverse"));
+  a.inverse = false;
+  a.from = x.data();
+  EXPECT_TRUE(fails_with(rotate(e, a), Errc::unsupported, "out"));
+  EXPECT_TRUE(x.same_bits(before));
 }
 
 TEST(Rotate, DoesNothingToNoRows) {

@@ -66,6 +66,27 @@ TYPED_TEST(Exp, IsZeroAtMinusInfinity) {
 
 TYPED_TEST(Exp, KeepsNaN) { EXPECT_TRUE(std::isnan(exp_of<TypeParam>(reference::nan))); }
 
+template <class Arch>
+float softplus_of(float x) {
+  return softplus<Arch>(xsimd::batch<float, Arch>(x)).get(0);
+}
+
+TYPED_TEST(Exp, GivesSoftplusWithinFourUnits) {
+  double worst = 0;
+  float at = 0;
+  for (double d = -87; d < 100; d += 0.00093) {
+    const auto x = static_cast<float>(d);
+    const double want = std::max<double>(x, 0) + std::log1p(std::exp(-std::abs<double>(x)));
+    const double error = reference::ulps(softplus_of<TypeParam>(x), want);
+    if (error > worst) worst = error, at = x;
+  }
+  EXPECT_LT(worst, 4) << "at " << at;
+  EXPECT_EQ(softplus_of<TypeParam>(0.0f), std::log(2.0f));
+  EXPECT_EQ(softplus_of<TypeParam>(-reference::infinity), 0.0f);
+  EXPECT_EQ(softplus_of<TypeParam>(reference::infinity), reference::infinity);
+  EXPECT_TRUE(std::isnan(softplus_of<TypeParam>(reference::nan)));
+}
+
 TYPED_TEST(Exp, DoesNotMixLanes) {
   using V = xsimd::batch<float, TypeParam>;
   alignas(V) float x[static_cast<std::size_t>(TestFixture::lanes)];

@@ -166,5 +166,23 @@ TYPED_TEST(RotationKernel, GivesEachRowItsOwnAngles) {
   }
 }
 
+TYPED_TEST(RotationKernel, MakesAPairOfEachMagnitudeWhereItIsPolar) {
+  constexpr double units = 8 * 0x1p-24;  // four of softplus, one of the product, and of the table
+  for (Index pairs : {Index{1}, TestFixture::lanes, TestFixture::most}) {
+    Random random(12);
+    const Array<float> given = random.floats(pairs), table = angles(random, pairs);
+    Array<float> x(2 * pairs, reference::nan);  // what a row grows into is never read
+    for (Index i = 0; i < pairs; ++i) x[i] = given[i];
+    const Rotation r{.pairs = pairs, .partner = pairs, .polar = true};
+    EXPECT_EQ(r.growth(), pairs);
+    const Array<float> y = rotated<TypeParam>(r, x, table, 1);
+    for (Index i = 0; i < pairs; ++i) {
+      const double length = std::log1p(std::exp(static_cast<double>(given[i])));
+      EXPECT_NEAR(y[i], length * table[i], units * length);
+      EXPECT_NEAR(y[pairs + i], length * table[pairs + i], units * length);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace posenc

@@ -9,8 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "posenc/encodings/make_encoding.hpp"
+#include "posenc/encodings/registry.hpp"
 #include "reference/options.hpp"
+#include "support/at_width.hpp"
 
 namespace reference {
 
@@ -114,7 +115,7 @@ inline Options example_of(const Registered& r, const Wishes& wishes = {}) {
 /// The example itself, which must come about.
 template <class Arch = xsimd::default_arch>
 posenc::Encoding made_example(const Registered& r, const Wishes& wishes = {}) {
-  auto made = posenc::make_encoding_for<Arch>(r.spec.id, example_of(r, wishes).bag());
+  auto made = make_encoding<Arch>(r.spec.id, example_of(r, wishes).bag());
   EXPECT_TRUE(succeeds(made)) << r.spec.id;
   return std::move(*made);
 }

@@ -33,14 +33,14 @@ const reference::Wishes& wishes_for(const Registered& r) {
 
 /// Encodings that look at more than one pair of positions at a time have tests of their own.
 bool is_pairwise(const Encoding& e) {
-  return e.traits().axes == 1 && !e.traits().cumulative && e.copies() == 1 && e.table_heads() == 1;
+  return e.traits().axes == 1 && !e.traits().cumulative && e.copies() == 1;
 }
 
 AttentionShape shape_for(const Encoding& e) {
   const Index heads = e.heads() != 0 ? e.heads() : 6;
   return {.batch = 2,
           .heads = heads,
-          .kv_heads = heads % 2 == 0 ? heads / 2 : heads,
+          .kv_heads = heads % 2 == 0 && e.table_heads() == 1 ? heads / 2 : heads,
           .queries = 9,
           .keys = 37,
           .head_dim = e.head_dim() != 0 ? e.head_dim() : 10,
@@ -53,15 +53,18 @@ Array<float> row_of(const Array<float>& x, Index row, Index width) {
   return y;
 }
 
-/// x [B, heads, rows, width], each row rotated on its own at its position.
-Array<float> rotated_rows(const Encoding& e, Array<float> x, Index rows, Index width,
-                          const Array<double>& p, const reference::Rotated& who) {
-  for (Index row = 0; row < x.size() / width; ++row) {
+/// x [B, heads, rows, width], each row rotated on its own at its position, and wider where it grows.
+Array<float> rotated_rows(const Encoding& e, const Array<float>& x, Index rows, Index width,
+                          const Array<double>& p, reference::Rotated who) {
+  const Index count = x.size() / width, grown = width + e.rotation().growth();
+  Array<float> all(count * grown);
+  for (Index row = 0; row < count; ++row) {
+    who.head = row / rows % e.table_heads();
     const Array<float> y =
         reference::rotated(e, row_of(x, row, width), {p[row % rows]}, false, who);
-    for (Index c = 0; c < width; ++c) x[row * width + c] = y[c];
+    for (Index c = 0; c < grown; ++c) all[row * grown + c] = y[c];
   }
-  return x;
+  return all;
 }
 
 /// Tokens seen in all: one more than the greatest position.
@@ -74,7 +77,7 @@ double length_of(const Question& question) {
 
 /// The answer with the terms of `e`, by the other path. Positions are one shared set each.
 Answer expected(Question question, const Encoding& e, double scale) {
-  const AttentionShape& s = question.shape;
+  const AttentionShape s = question.shape;
   const Array<float> keys_as_given = question.k;
   if (e.traits().sites.rotate) {
     const double length = length_of(question);
@@ -82,6 +85,7 @@ Answer expected(Question question, const Encoding& e, double scale) {
                               {.role = Role::query, .length = length});
     question.k = rotated_rows(e, question.k, s.keys, s.head_dim, question.key_positions,
                               {.role = Role::key, .length = length});
+    question.shape.head_dim += e.rotation().growth();
   }
   question.scale = scale;
   reference::Terms terms;

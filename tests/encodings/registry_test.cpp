@@ -178,6 +178,7 @@ TEST(Registry, KeepsTheNormOfWhatItRotatesUpToTheAttentionFactor) {
     if (!r.spec.sites.rotate) continue;
     const Encoding e = made_example(r);
     if (e.copies() > 1 || e.table_heads() > 1 || r.spec.axes > 1) continue;
+    if (e.rotation().growth() > 0) continue;
     if (!turns_keys_as_queries(e)) continue;
     const Index width = e.head_dim();
     reference::Random random(1);
@@ -205,6 +206,53 @@ TEST(Registry, WritesOneFrequencyPerPairIntoItsPlan) {
     EXPECT_EQ(static_cast<Index>(plan.inverse_frequencies.size()), e.rotation().pairs);
     for (double w : frequencies) EXPECT_TRUE(std::isfinite(w) && w >= 0);
     EXPECT_EQ(plan.length_policy, r.spec.length_policy);
+  }
+}
+
+/// The sum over angles: what a pair turns by between the two is the distance times its frequency.
+TEST(Registry, CountsTheDistancesThatItTurnsBy) {
+  constexpr double rounding = 3e-5;  // of a product of cosines in float32, times a few hundred
+  for (const Registered& r : registered()) {
+    SCOPED_TRACE(std::string(r.spec.id));
+    const Encoding e = made_example(r);
+    EXPECT_EQ(e.remaps_distance(), e.copies() > 1);
+    Array<double> q{200, 131, 7}, k{0, 5, 64, 130, 131, 180, 200, 300};
+    Array<double> distances_of(q.size() * k.size());
+    const Status status =
+        distances(e, reference::positions(q), reference::positions(k), distances_of.data());
+    if (!e.remaps_distance()) {
+      EXPECT_TRUE(reference::fails_with(status, Errc::unsupported, r.spec.id));
+      continue;
+    }
+    ASSERT_TRUE(succeeds(status));
+    const Index pairs = e.rotation().pairs, width = e.rotation().table_width();
+    Array<double> frequencies(pairs);
+    e.plan(301, frequencies.data());
+    const auto angles = [&](double position, Role role, Index copy) {
+      Array<float> row(width);
+      const Array<double> at{position};
+      Array<double> scratch(pairs);
+      e.angles({.out = {row.data(), 1, width, width},
+                .positions = reference::positions(at),
+                .role = role,
+                .length = 301,
+                .copy = copy,
+                .scratch = scratch.data()});
+      return row;
+    };
+    for (Index t = 0; t < q.size(); ++t)
+      for (Index j = 0; j < k.size(); ++j) {
+        const double d = distances_of[t * k.size() + j];
+        EXPECT_TRUE(std::isfinite(d));
+        std::uint8_t copy = 0;
+        e.choose(q[t], Positions::of(&k[j], 1), &copy);
+        const Array<float> a = angles(q[t], Role::query, copy),
+                           b = angles(k[j], Role::key, std::min<Index>(copy, e.key_copies() - 1));
+        for (Index i = 0; i < pairs; ++i) {
+          const double cosine = double{a[i]} * b[i] + double{a[pairs + i]} * b[pairs + i];
+          EXPECT_NEAR(cosine, std::cos(d * frequencies[i]), rounding) << q[t] << ' ' << k[j];
+        }
+      }
   }
 }
 
@@ -252,10 +300,13 @@ TEST(Registry, SurvivesAFailureOfEveryAllocationAtItsSites) {
       });
     }
     if (r.spec.sites.rotate) {
-      Array<float> x(5 * e.head_dim(), 1.0f);
+      const Index heads = e.table_heads(), growth = e.rotation().growth();
+      const Array<float> from(heads * 5 * e.head_dim(), 1.0f);
+      Array<float> x(heads * 5 * (e.head_dim() + growth), 2.0f);
       fail_everywhere(x, [&] {
         return rotate(e, {.x = x.data(),
-                          .from = x.data(),
+                          .from = from.data(),
+                          .heads = heads,
                           .rows = 5,
                           .width = e.head_dim(),
                           .positions = p.data()});

@@ -11,14 +11,15 @@ namespace reference {
 struct Rotated {
   posenc::Role role = posenc::Role::query;
   double length = 1;
+  Index head = 0;
 };
 
-/// Rows x [n, head width] of one head, rotated at positions p.
+/// Rows x [n, head width] of one head, rotated at positions p; wider where the rotation makes them.
 template <class Arch = xsimd::default_arch>
-Array<float> rotated(const posenc::Encoding& e, Array<float> x, const Array<double>& p,
+Array<float> rotated(const posenc::Encoding& e, const Array<float>& x, const Array<double>& p,
                      bool inverse = false, const Rotated& who = {}) {
   const posenc::Rotation r = e.rotation();
-  const Index n = p.size(), width = n == 0 ? 0 : x.size() / n;
+  const Index n = p.size(), given = n == 0 ? 0 : x.size() / n, width = given + r.growth();
   Array<float> table(n * r.table_width());
   Array<double> frequencies(r.pairs);
   const posenc::View2<float> angles{table.data(), n, r.table_width(), r.table_width()};
@@ -26,9 +27,12 @@ Array<float> rotated(const posenc::Encoding& e, Array<float> x, const Array<doub
             .positions = positions(p),
             .role = who.role,
             .length = who.length,
+            .head = who.head,
             .scratch = frequencies.data()});
-  posenc::rotate_rows<Arch>(r, {x.data(), n, width, width}, angles, inverse);
-  return x;
+  Array<float> y(n * width);
+  for (Index i = 0; i < x.size(); ++i) y[i / given * width + i % given] = x[i];
+  posenc::rotate_rows<Arch>(r, {y.data(), n, width, width}, angles, inverse);
+  return y;
 }
 
 /// One row, in float64: pair i turns by p * base^(-2i/r) / factor.

@@ -2,12 +2,13 @@
 /// Attention as the textbooks write it, in float64 and one element at a time: what every tiled,
 /// vectorised and online result of the library is compared with.
 ///
-///   s[t,j] = scale * sum_c q[t,c] (k[j,c] + key(t,j,c)) + bias(t,j)       for the keys t may see
-///   p[t,j] = exp(s[t,j]) / sum_i exp(s[t,i])
+///   s[t,j] = scale * temperature(t) * sum_c q[t,c] (k[j,c] + key(t,j,c)) + content(t,j)
+///   s[t,j] = cap * tanh(s[t,j] / cap) + bias(t,j)                         for the keys t may see
+///   p[t,j] = exp(s[t,j]) / (exp(sink) + sum_i exp(s[t,i]))
 ///   out[t] = sum_j p[t,j] (v[j] + value(t,j))
 ///
 /// A key that a query may not see does not exist: whatever it holds is never read. A query that
-/// sees no key gets zeros and a log-sum-exp of -infinity.
+/// sees neither key nor sink gets zeros and a log-sum-exp of -infinity.
 #pragma once
 
 #include <functional>
@@ -19,13 +20,17 @@ namespace reference {
 
 using posenc::AttentionShape;
 
-/// What masks and encodings change; an empty function changes nothing. b batch, h query head,
+/// What rules, masks and encodings change; an empty function changes nothing. b batch, h query head,
 /// t query, j key, c channel.
 struct Terms {
   std::function<bool(Index b, Index h, Index t, Index j)> visible{};
   std::function<double(Index b, Index h, Index t, Index j)> bias{};
   std::function<double(Index b, Index h, Index t, Index j, Index c)> key{};
   std::function<double(Index b, Index h, Index t, Index j, Index c)> value{};
+  std::function<double(Index b, Index h, Index t, Index j)> content{};  ///< before the cap
+  std::function<double(Index b, Index t)> temperature{};
+  double softcap = 0;
+  Array<float> sinks{};  ///< [H], or empty
 };
 
 struct Answer {
@@ -59,11 +64,18 @@ Answer attention(const AttentionShape& n, const Array<Real>& q, const Array<Real
             if (terms.key) key += terms.key(b, h, t, j, c);
             score += static_cast<double>(q[row * n.head_dim + c]) * key;
           }
-          weights[j] = score * scale + (terms.bias ? terms.bias(b, h, t, j) : 0.0);
+          score *= scale * (terms.temperature ? terms.temperature(b, t) : 1.0);
+          if (terms.content) score += terms.content(b, h, t, j);
+          if (terms.softcap > 0) score = terms.softcap * std::tanh(score / terms.softcap);
+          weights[j] = score + (terms.bias ? terms.bias(b, h, t, j) : 0.0);
           greatest = std::max(greatest, weights[j]);
         }
 
         double sum = 0;
+        if (terms.sinks.size() > 0 && terms.sinks[h] != -std::numeric_limits<float>::infinity()) {
+          greatest = std::max(greatest, static_cast<double>(terms.sinks[h]));
+          sum = std::exp(static_cast<double>(terms.sinks[h]) - greatest);
+        }
         for (Index j = 0; j < n.keys; ++j) {
           if (!sees(j)) continue;
           weights[j] = std::exp(weights[j] - greatest);

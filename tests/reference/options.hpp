@@ -7,6 +7,7 @@
 #include "posenc/core/encoding.hpp"
 #include "reference/errors.hpp"
 #include "reference/numbers.hpp"
+#include "support/at_width.hpp"
 
 namespace reference {
 
@@ -54,12 +55,20 @@ posenc::Result<E> decoded(const Options& options) {
   return E::make(std::move(o));
 }
 
-/// An encoding that must come about.
+/// An encoding that must come about, of a class that only a test has.
 template <class E, class Arch = xsimd::default_arch>
-posenc::Encoding made(const Options& options) {
+posenc::Encoding made_here(const Options& options = {}) {
   auto decoded_one = decoded<E>(options);
   EXPECT_TRUE(succeeds(decoded_one)) << E::spec.id;
   auto encoding = posenc::Encoding::of<Arch>(std::move(*decoded_one));
+  EXPECT_TRUE(succeeds(encoding)) << E::spec.id;
+  return std::move(*encoding);
+}
+
+/// A registered encoding that must come about.
+template <class E, class Arch = xsimd::default_arch>
+posenc::Encoding made(const Options& options) {
+  auto encoding = make_encoding<Arch>(E::spec.id, options.bag());
   EXPECT_TRUE(succeeds(encoding)) << E::spec.id;
   return std::move(*encoding);
 }

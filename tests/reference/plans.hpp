@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "posenc/attention/attend.hpp"
 #include "reference/attention.hpp"
 #include "reference/options.hpp"
 
@@ -159,8 +158,7 @@ void expect_attends(const Encoding& e, const Turning& want) {
         .encodings = encodings,
         .causal = true,
         .tiles = tiles};
-    ASSERT_TRUE(succeeds(posenc::check(a)));
-    ASSERT_TRUE(succeeds(posenc::Attend<Arch>(a).run()));
+    ASSERT_TRUE(succeeds(attend_at<Arch>(a)));
     // Scores up to some tens, rounded to float32, then exponentials of them.
     constexpr double tolerance = 3e-5;
     for (Index i = 0; i < out.size(); ++i) EXPECT_NEAR(out[i], answer.output[i], tolerance);

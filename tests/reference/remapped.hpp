@@ -7,9 +7,10 @@
 
 #include <functional>
 
-#include "posenc/attention/attend.hpp"
+#include "posenc/attention/rotations.hpp"
 #include "reference/attention.hpp"
 #include "reference/errors.hpp"
+#include "support/at_width.hpp"
 
 namespace reference {
 
@@ -80,8 +81,7 @@ void expect_attention(const Encoding& encoding, const Trial& trial, const Logit&
     a.key_positions = {trial.key_positions.data(), trial.position_rows};
   a.causal = trial.causal;
   a.tiles = trial.tiles;
-  ASSERT_TRUE(succeeds(posenc::check(a)));
-  ASSERT_TRUE(succeeds(posenc::Attend<Arch>(a).run()));
+  ASSERT_TRUE(succeeds(attend_at<Arch>(a)));
 
   const auto coordinates = [&](const Array<double>& given, Index b, Index count, Index i,
                                Index first) {

@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "posenc/attention/attend.hpp"
 #include "reference/attention.hpp"
 #include "reference/options.hpp"
 
@@ -75,8 +74,7 @@ Outputs attend(const Encoding& e, const Problem& p, const posenc::TileSizes& til
       .scale = scale,
       .causal = p.causal,
       .tiles = tiles};
-  EXPECT_TRUE(succeeds(posenc::check(arguments)));
-  EXPECT_TRUE(succeeds(posenc::Attend<Arch>(arguments).run()));
+  EXPECT_TRUE(succeeds(attend_at<Arch>(arguments)));
   return got;
 }
 

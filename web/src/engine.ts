@@ -1,23 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place where the package is imported. Ids come from the manifest at run time, so the page uses the methods of every
+// Where the package is made to run. Ids come from the manifest at run time, so the page uses the methods of every
 // site through one plain interface instead of the per-encoding types.
 import { encodings, load, PosencError } from 'posenc';
 import type { EncodingInfo } from './model/manifest.ts';
 import type { Positions } from './model/places.ts';
 import type { Options, Table } from './model/settings.ts';
 
+export interface Plan {
+  /** Radians per position, one for each rotated pair. */
+  readonly inverseFrequencies: Float64Array;
+  readonly attentionFactor: number;
+  readonly logitScale: number;
+  readonly rotaryDim: number;
+  readonly layout: string;
+  /** How many channels wider rows become. */
+  readonly growth: number;
+  readonly lengthPolicy: string;
+}
 export interface Encoding {
   table(positions: Positions): Table;
   embed(x: Table, positions?: Positions): Table;
   rotate(x: Table, positions?: Positions, options?: { role?: 'query' | 'key' }): Table;
-  plan(): { readonly rotaryDim: number; readonly layout: string };
+  plan(length?: number): Plan;
   bias(queryPositions: Positions, keyPositions: Positions): Table;
+  distances(queryPositions: Positions, keyPositions: Positions): { readonly data: Float64Array };
   dispose?(): void;
 }
 export interface AttentionOptions {
   encoding?: Encoding;
   causal?: boolean;
   weights?: boolean;
+  scale?: number;
   queryPositions?: Positions;
   keyPositions?: Positions;
 }

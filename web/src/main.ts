@@ -4,7 +4,9 @@ import { byId, toast } from './dom.ts';
 import { manifest, problemOf, start } from './engine.ts';
 import { AtlasLab } from './labs/atlas.ts';
 import { OrderLab } from './labs/order.ts';
+import { LazyLabs } from './lazy.ts';
 import { readAddress, writeAddress } from './model/address.ts';
+import { isLab } from './model/labs.ts';
 import { type State, Store } from './model/state.ts';
 
 function missingFeature(): string | undefined {
@@ -25,14 +27,16 @@ function explain(text: string): void {
 }
 
 /** A link of the bar goes to a lab and says so in the state; a plain anchor would wipe the state from the address. */
-function goTo(id: string, store: Store): void {
-  byId(id).scrollIntoView({
-    behavior: matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth',
-  });
-  if (id === 'order' || id === 'atlas') store.set({ lab: id });
+async function goTo(id: string, store: Store, lazy: LazyLabs): Promise<void> {
+  if (isLab(id)) store.set({ lab: id });
+  const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth';
+  byId(id).scrollIntoView({ behavior });
+  // What loads on the way moves the place that was asked for.
+  await lazy.open(id);
+  byId(id).scrollIntoView({ behavior });
 }
 
-function connect(store: Store): void {
+function connect(store: Store, lazy: LazyLabs): void {
   store.onCommit = (state: State): void => {
     const address = writeAddress(state, manifest);
     if (address !== location.hash) history.pushState(null, '', address);
@@ -50,7 +54,7 @@ function connect(store: Store): void {
   for (const link of document.querySelectorAll<HTMLAnchorElement>('.bar-nav a, .skip, .wordmark'))
     link.addEventListener('click', (event) => {
       event.preventDefault();
-      goTo(link.hash.slice(1), store);
+      void goTo(link.hash.slice(1), store, lazy);
       if (link.classList.contains('skip')) byId('sentence').focus();
     });
 }
@@ -67,20 +71,22 @@ async function main(): Promise<void> {
   }
   const { state, problems } = readAddress(location.hash, manifest);
   const store = new Store(state);
+  let lazy: LazyLabs;
   try {
     const engine = await start();
     fillBar(store);
     new OrderLab(engine, store);
     performance.mark('first answer');
     new AtlasLab(engine, store);
+    lazy = new LazyLabs(engine, store);
     byId('build-info').textContent = `posenc ${engine.info.version}, ${engine.info.build} build.`;
   } catch (error) {
     explain(`The figures cannot be computed here: ${problemOf(error).message}`);
     throw error;
   }
-  connect(store);
+  connect(store, lazy);
   problems.forEach(toast);
-  if (state.lab !== 'order') goTo(state.lab, store);
+  if (state.lab !== 'order') await goTo(state.lab, store, lazy);
   document.documentElement.dataset.ready = 'true';
 }
 

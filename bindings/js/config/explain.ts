@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** `explain`: a reading in sentences, for the command line and for pages. */
 
+import { integer, options as readOptions, wrongType } from '../validate.js';
 import { changesWithLength, frequenciesOf } from './frequencies.js';
+import { Model } from './model.js';
 import type { LayerEncoding, LayerKind, ModelPositions } from './types.js';
 
 /** What one kind of layer does, as numbers and as sentences. */
@@ -25,8 +27,14 @@ export interface Explained {
   readonly kinds: readonly KindExplained[];
 }
 
+const lengths = { min: 1, max: 2 ** 53 };
+
 /** At `length`, or at the length the model was trained for. */
-export function explain(model: ModelPositions, { length }: { length?: number } = {}): Explained {
+export function explain(model: ModelPositions, options?: { length?: number }): Explained {
+  if (!Model.is(model))
+    throw wrongType('explain', 'model', 'what fromConfig or fromGGUF gave', model);
+  const given = readOptions('explain', options, ['length']).get('length');
+  const length = given === undefined ? undefined : integer('explain', 'length', given, lengths);
   const at = length ?? model.trainedLength;
   const kinds = [...model.kinds.values()].map((kind) => explainKind(model, kind, length));
   const trained =

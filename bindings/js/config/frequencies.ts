@@ -4,6 +4,7 @@
  * module. What rotates is always the module's own plan; a test holds the two together to 1e-12.
  */
 
+import { finite, integer, list, record } from '../validate.js';
 import type { LayerEncoding } from './types.js';
 
 export interface Frequencies {
@@ -15,25 +16,28 @@ export interface Frequencies {
   readonly logitScale: number;
 }
 
-type Options = Readonly<Record<string, unknown>>;
 type Rule = (o: Numbers, base: readonly number[], length: number) => Partial<Frequencies>;
+
+const where = 'frequenciesOf';
+const widths = { min: 0, max: 65536 };
 
 /** Options by name, where a missing one is what the encodings take. */
 class Numbers {
-  constructor(private readonly options: Options) {}
+  constructor(private readonly options: ReadonlyMap<string, unknown>) {}
   get(name: string, fallback = Number.NaN): number {
-    const value = this.options[name];
+    const value = this.options.get(name);
     return typeof value === 'number' ? value : fallback;
   }
-  list(name: string): readonly number[] {
-    const value = this.options[name];
-    return Array.isArray(value) ? value : [];
+  list(name: string): ArrayLike<number> {
+    const value = this.options.get(name);
+    return value === undefined ? [] : list(where, name, value);
   }
   is(name: string, value: unknown): boolean {
-    return this.options[name] === value;
+    return this.options.get(name) === value;
   }
   get rotaryDim(): number {
-    return this.get('rotaryDim', this.get('headDim'));
+    // As much as any encoding takes: a made-up width must not make a list as long.
+    return integer(where, 'rotaryDim', this.get('rotaryDim', this.get('headDim')), widths);
   }
 }
 
@@ -135,9 +139,12 @@ const rules: Readonly<Record<string, Rule>> = {
 };
 
 /** Undefined for what does not rotate. */
-export function frequenciesOf({ id, options }: LayerEncoding, length = 0): Frequencies | undefined {
-  if (!Object.hasOwn(rules, id)) return undefined;
-  const o = new Numbers(options);
+export function frequenciesOf(encoding: LayerEncoding, length = 0): Frequencies | undefined {
+  const read = record(where, 'encoding', encoding);
+  const id = read.get('id');
+  finite(where, 'length', length);
+  if (typeof id !== 'string' || !Object.hasOwn(rules, id)) return undefined;
+  const o = new Numbers(record(where, 'options', read.get('options')));
   const base = series(o.get('base', 10000), o.rotaryDim);
   return { values: base, base, attentionFactor: 1, logitScale: 1, ...rules[id](o, base, length) };
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** `fromGGUF`: the metadata of a GGUF file as positional encodings. */
 
-import { nearest } from '../errors.js';
+import { nearest, PosencError } from '../errors.js';
 import { isArray } from '../intrinsics.js';
 import { Context, trainedLengthOf } from './context.js';
 import type { Family } from './families.js';
@@ -74,18 +74,25 @@ function tensorData(
   tensors: NamedTensors | undefined,
   name: string,
 ): readonly number[] | undefined | null {
-  const at = tensors instanceof Map ? tensors.get(name) : plainEntry(tensors, name);
-  if (at === undefined || at === null) return undefined;
-  const data: unknown = typeof at === 'object' && 'data' in at ? at.data : at;
-  if (!isArray(data) && !ArrayBuffer.isView(data)) return null;
-  const values = Array.from(data as ArrayLike<number>);
-  if (
-    values.length <= 65536 &&
-    values.every((x) => typeof x === 'number' && Number.isFinite(x) && x > 0)
-  )
+  const about = { where, path: name, expected: 'finite numbers above 0' };
+  let values: unknown[];
+  try {
+    const at = tensors instanceof Map ? tensors.get(name) : plainEntry(tensors, name);
+    if (at === undefined || at === null) return undefined;
+    const data: unknown = typeof at === 'object' && 'data' in at ? at.data : at;
+    if (!isArray(data) && !ArrayBuffer.isView(data)) return null;
+    const { length } = data as ArrayLike<number>;
+    if (length > longest) throw configFault('OUT_OF_RANGE', { ...about, received: length });
+    values = Array.from({ length }, (_, i) => (data as ArrayLike<number>)[i]);
+  } catch (cause) {
+    if (PosencError.is(cause)) throw cause;
+    throw configFault('WRONG_TYPE', { ...about, received: tensors });
+  }
+  if (values.every((x): x is number => typeof x === 'number' && Number.isFinite(x) && x > 0))
     return values;
-  throw configFault('OUT_OF_RANGE', { where, path: name, expected: 'finite numbers above 0' });
+  throw configFault('OUT_OF_RANGE', about);
 }
+const longest = 65536;
 
 function plainEntry(tensors: NamedTensors | undefined, name: string): unknown {
   if (typeof tensors !== 'object' || tensors === null || !Object.hasOwn(tensors, name))

@@ -53,6 +53,10 @@ export class Model implements ModelPositions {
     Object.freeze(this);
   }
 
+  static is(value: unknown): value is Model {
+    return typeof value === 'object' && value !== null && #reading in value;
+  }
+
   kindOf(layer: number = this.#layer): LayerKind {
     const most = this.layers ?? mostLayers;
     if (typeof layer !== 'number' || !Number.isInteger(layer) || layer < 0 || layer >= most)

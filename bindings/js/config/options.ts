@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { isArray } from '../intrinsics.js';
+import { record } from '../validate.js';
 import { configFault } from './faults.js';
 import { isPlain } from './section.js';
 import type { ConfigOptions } from './types.js';
@@ -15,15 +16,22 @@ export function readOptions(where: string, options: unknown): CheckedOptions {
     configFault('WRONG_TYPE', { where, path, expected, received });
   if (!isPlain(options) || isArray(options)) throw bad('options', 'an object', options);
   const read: Record<string, unknown> = {};
-  for (const key of Object.keys(options)) {
+  let given: ReadonlyMap<string, unknown>;
+  try {
+    given = record(where, 'options', options);
+  } catch {
+    // As for every other part of a configuration: whatever cannot be read is the same error.
+    throw bad('options', 'an object that can be read', options);
+  }
+  for (const [key, value] of given) {
     if (!known.includes(key))
       throw configFault('UNKNOWN_OPTION', {
         where,
         path: key,
         expected: `one of ${known.join(', ')}`,
-        received: (options as Record<string, unknown>)[key],
+        received: value,
       });
-    read[key] = (options as Record<string, unknown>)[key];
+    read[key] = value;
   }
   const { layerType, layer = 0, length, lenient } = read;
   if (layerType !== undefined && typeof layerType !== 'string')

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "posenc/attention/arguments.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -24,6 +25,22 @@ Status check_geometry(const Encoding& e, const AttentionShape& s) {
   return {};
 }
 
+/// A row that grows is no longer one that another rotation or a content term could work on.
+Status check_growth(std::span<const Encoding* const> encodings) {
+  const auto content_term = [](const Encoding& e) {
+    return e.traits().sites.score && !e.traits().content_free;
+  };
+  for (const Encoding* grows : encodings) {
+    if (grows->rotation().growth() == 0) continue;
+    for (const Encoding* other : encodings)
+      if (other != grows && (other->traits().sites.rotate || content_term(*other)))
+        return Error{.code = Errc::unsupported,
+                     .field = other->traits().id,
+                     .expected = "left out beside an encoding that makes rows wider"};
+  }
+  return {};
+}
+
 /// Rows and columns cannot be told from the order of tokens.
 Status check_presence(const Encoding& e, const AttentionArguments& a) {
   const Traits& t = e.traits();
@@ -37,7 +54,108 @@ Status check_presence(const Encoding& e, const AttentionArguments& a) {
   return {};
 }
 
+/// Positions have as many axes as the encodings that act, or those axes are a text token's index and
+/// the others, of one axis, take the first.
+Status check_axes(const AttentionArguments& a) {
+  int axes = 1;
+  bool text = true;
+  for (const Encoding* e : a.encodings) {
+    const Traits& t = e->traits();
+    if (!(t.sites.rotate || t.sites.score || t.sites.value) || t.axes == 1) continue;
+    if (axes != 1 && axes != t.axes)
+      return wrong(Errc::shape_mismatch, "encoding", "encodings of the same number of axes",
+                   t.axes);
+    axes = t.axes;
+    text = text && t.text_axes;
+  }
+  if (axes == 1 || text) return {};
+  for (const Encoding* e : a.encodings) {
+    const Traits& t = e->traits();
+    if (t.axes == 1 && (t.sites.rotate || t.sites.score || t.sites.value))
+      return wrong(Errc::shape_mismatch, "encoding",
+                   "encodings of the same number of axes, where axes are rows and columns", 1);
+  }
+  return {};
+}
+
+Status check_rules(const AttentionArguments& a) {
+  const auto count = [](std::string_view field, Index n) -> Status {
+    if (n >= 0 && n <= std::numeric_limits<Index>::max() / 4) return {};
+    return wrong(Errc::out_of_range, field, "a number of keys from 0", n);
+  };
+  if (Status s = count("window.left", a.window.left.value_or(0)); !s) return s;
+  if (Status s = count("window.right", a.window.right.value_or(0)); !s) return s;
+  if (Status s = count("window.first", a.window.first); !s) return s;
+  if (Status s = count("prefix", a.prefix); !s) return s;
+  if (Status s = count("keyGap", a.key_gap.at); !s) return s;
+  if (Status s = count("keyGap", a.key_gap.by); !s) return s;
+  if (!(a.softcap >= 0) || !std::isfinite(static_cast<float>(a.softcap)) ||
+      (a.softcap > 0 && static_cast<float>(a.softcap) < std::numeric_limits<float>::min()))
+    return Error{.code = Errc::out_of_range,
+                 .field = "softcap",
+                 .expected = "a positive float32 number, or 0 for none",
+                 .received = a.softcap};
+  if (a.sinks != nullptr)
+    for (Index h = 0; h < a.shape.heads; ++h)
+      if (!(a.sinks[h] < std::numeric_limits<float>::infinity()))
+        return Error{.code = Errc::not_finite,
+                     .field = "sinks",
+                     .expected = "finite logits, or -infinity for none",
+                     .received = a.sinks[h],
+                     .index = static_cast<double>(h)};
+  return {};
+}
+
+Status check_query_scale(const QueryScale& q) {
+  if (q.kind == QueryScale::Kind::none) return {};
+  const bool log_n = q.kind == QueryScale::Kind::log_n;
+  if (!std::isfinite(q.length) || q.length < (log_n ? 2 : 1))
+    return Error{.code = Errc::out_of_range,
+                 .field = "queryScale.length",
+                 .expected = log_n ? "a number from 2" : "a number from 1",
+                 .received = q.length};
+  if (!log_n && !std::isfinite(q.factor))
+    return Error{.code = Errc::not_finite,
+                 .field = "queryScale.factor",
+                 .expected = "a finite number",
+                 .received = q.factor};
+  return {};
+}
+
+/// Sequences lie inside the tensors.
+Status check_sequences(const AttentionArguments& a) {
+  const AttentionShape& s = a.shape;
+  const auto inside = [](Index first, Index count, Index all) {
+    return first >= 0 && count >= 0 && first <= all && count <= all - first;
+  };
+  for (const Sequence& one : a.sequences) {
+    if (one.batch < 0 || one.batch >= s.batch)
+      return wrong(Errc::out_of_range, "sequences", "of a batch entry of q", one.batch);
+    if (!inside(one.first_query, one.queries, s.queries))
+      return wrong(Errc::out_of_range, "sequences", "of queries inside q", one.queries);
+    if (!inside(one.first_key, one.keys, s.keys))
+      return wrong(Errc::out_of_range, "sequences", "of keys inside k", one.keys);
+    if (one.prefix < 0) return wrong(Errc::out_of_range, "prefix", "from 0", one.prefix);
+  }
+  if (!a.sequences.empty() && a.key_gap.by != 0)
+    return wrong(Errc::unsupported, "keyGap", "for keys of one sequence", a.key_gap.by);
+  return {};
+}
+
 }  // namespace
+
+double QueryScale::at(double position) const {
+  switch (kind) {
+    case Kind::log_n:
+      return std::max(1.0, std::log(position + 1) / std::log(length));
+    case Kind::llama4:
+      return 1 + factor * std::log(1 + std::max(0.0, std::floor((position + 1) / length)));
+    case Kind::ministral:
+      return 1 + factor * std::log(1 + std::max(0.0, std::floor(position / length)));
+    default:
+      return 1;
+  }
+}
 
 Status check(const AttentionArguments& a) {
   const AttentionShape& s = a.shape;
@@ -57,12 +175,18 @@ Status check(const AttentionArguments& a) {
   if (a.encodings.size() > AttentionArguments::max_encodings)
     return wrong(Errc::unsupported, "encoding", "at most 8 encodings",
                  static_cast<Index>(a.encodings.size()));
+  if (Status checked = check_growth(a.encodings); !checked) return checked;
   std::optional<double> wish;
-  Index remaps = 0;
+  Index remaps = 0, cumulative = 0;
   for (const Encoding* e : a.encodings) {
     remaps += e->copies() > 1 ? 1 : 0;
     if (remaps > 1)
       return wrong(Errc::unsupported, "encoding", "at most one that remaps distances", remaps);
+    cumulative += e->traits().cumulative ? 1 : 0;
+    if (cumulative > 1)
+      return wrong(Errc::unsupported, "encoding",
+                   "at most one that sums over keys, since each would see the other's scores",
+                   cumulative);
     if (e->table_heads() > 1 && s.heads != s.kv_heads)
       return wrong(Errc::unsupported, "k",
                    "of as many heads as q, since each head rotates its own way", s.kv_heads);
@@ -81,13 +205,16 @@ Status check(const AttentionArguments& a) {
                  .field = "scale",
                  .expected = "a finite number",
                  .received = *a.scale};
+  for (const auto& checked :
+       {check_axes(a), check_rules(a), check_query_scale(a.query_scale), check_sequences(a)})
+    if (!checked) return checked;
   return {};
 }
 
 double effective_scale(const AttentionArguments& a) {
+  if (a.scale) return *a.scale;
   double factor = 1;
   for (const Encoding* e : a.encodings) factor *= e->logit_scale();
-  if (a.scale) return *a.scale * factor;
   for (const Encoding* e : a.encodings)
     if (const auto wish = e->score_scale(a.shape.head_dim)) return *wish * factor;
   return a.shape.head_dim > 0 ? factor / std::sqrt(static_cast<double>(a.shape.head_dim)) : factor;

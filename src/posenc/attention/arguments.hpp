@@ -46,6 +46,49 @@ struct Tensor4 {
 struct PositionRows {
   const double* data = nullptr;
   Index rows = 1;
+  Index stride = 0;  ///< elements from one axis to the next; 0: as many as there are tokens
+  Index origin = 0;  ///< what errors add to the index of a token
+};
+
+/// Keys near the query. The place of a key is its index (see KeyGap), that of query t is
+/// query_offset + t; where encodings see them is another matter.
+struct Window {
+  std::optional<Index> left{};   ///< keys seen before the query's own place; default all
+  std::optional<Index> right{};  ///< and after it
+  Index first = 0;               ///< so many first keys stay visible wherever the window is
+
+  /// Of `total` keys, the query's own being the last: what most models call a sliding window.
+  static constexpr Window from_total(Index total) { return {.left = total - 1, .right = 0}; }
+};
+
+/// Keys from index `at` on stand `by` places further on, as if so many had been dropped there: how
+/// a cache that keeps the first tokens and the latest ones says what its keys are.
+struct KeyGap {
+  Index at = 0, by = 0;
+};
+
+/// Grows with the position of the query, so that attention stays as sharp over more keys.
+struct QueryScale {
+  enum class Kind : std::uint8_t {
+    none,
+    log_n,      ///< max(1, ln(m + 1) / ln length)
+    llama4,     ///< 1 + factor ln(1 + floor((m + 1) / length))
+    ministral,  ///< 1 + factor ln(1 + floor(m / length))
+  };
+  Kind kind = Kind::none;
+  double length = 0, factor = 0;
+
+  double at(double position) const;
+};
+
+/// A sequence of its own in a call: queries first_query … and keys first_key … of a batch entry. It
+/// sees nothing of the others.
+struct Sequence {
+  Index batch = 0;
+  Index first_query = 0, queries = 0;
+  Index first_key = 0, keys = 0;
+  std::optional<Index> query_offset{};  ///< default keys - queries
+  Index prefix = 0;
 };
 
 /// A mask of shape [B, H, T, S]; a stride of 0 broadcasts that extent.
@@ -81,27 +124,49 @@ struct AttentionArguments {
 
   std::optional<double> scale{};        ///< default: the encoding's wish, else 1 / sqrt(D)
   bool causal = false;                  ///< query t sees keys 0 .. query_offset + t
-  std::optional<Index> query_offset{};  ///< default S - T: the last query stands at the last key
+  std::optional<Index> query_offset{};  ///< default: the last query stands at the last key
+  Window window{};
+  Index prefix = 0;  ///< so many first keys are seen by every query, whatever the rules above say
+  KeyGap key_gap{};
   MaskView mask{};
+  /// Where not all of q and k is meant, or several sequences stand one after the other: `causal`,
+  /// `window` and made-up positions go by places within each. Query rows of no sequence give what a
+  /// row gives that sees nothing. Empty: each batch entry is one sequence.
+  std::span<const Sequence> sequences{};
+  double softcap = 0;            ///< s becomes softcap · tanh(s / softcap) before biases; 0: not
+  const float* sinks = nullptr;  ///< [H]: logits that only the softmax's denominator counts
+  QueryScale query_scale{};      ///< multiplies q at its position
   TileSizes tiles{};
 
   static constexpr std::size_t max_encodings = 8;
 
-  constexpr Index first_query() const { return query_offset.value_or(shape.keys - shape.queries); }
+  constexpr Index first_query() const {
+    return query_offset.value_or(shape.keys + key_gap.by - shape.queries);
+  }
+  /// Of [B, H, T, S] and [B, H, T], where these arguments are a part of a greater whole.
+  Index result_queries = 0, result_keys = 0;
+  constexpr Index result_row(Index b, Index h, Index t) const {
+    return (b * shape.heads + h) * (result_queries > 0 ? result_queries : shape.queries) + t;
+  }
+  float* weights_row(Index b, Index h, Index t) const {
+    return weights + result_row(b, h, t) * (result_keys > 0 ? result_keys : shape.keys);
+  }
 };
 
 /// Whether the arguments fit together: head counts, widths the encodings ask for, wishes for the
-/// scale that contradict each other. Positions are checked apart, since they may be made up.
+/// scale that contradict each other. Positions are checked apart (placement.hpp), since they may be
+/// made up.
 Status check(const AttentionArguments& arguments);
 
-/// The scale of q·k in force.
+/// The scale of q·k in force: what was asked for to the letter, or what the encodings wish for.
 double effective_scale(const AttentionArguments& arguments);
 
 /// Multi-head scaled dot-product attention with positional encodings:
-///   rotate -> scale q·k (+ content terms) -> + bias and additive mask -> causal and boolean rules
-///   by selection -> softmax with a true running maximum -> weighted values (+ value terms)
+///   rotate -> scale q·k (+ content terms) -> softcap -> + bias and additive mask -> causal, window
+///   and boolean rules by selection -> softmax with a true running maximum (+ the sink in its
+///   denominator) -> weighted values (+ value terms)
 /// Memory beyond the output is O((T + S) D). A row that sees nothing gives output 0, weights 0 and
-/// log-sum-exp -infinity. What a masked key or value holds, NaN included, never reaches the result.
+/// log-sum-exp -infinity; one that sees no key but has a sink, the sink. What a masked key or value holds, NaN included, never reaches the result.
 /// Errors: those of `check`, of the encodings' positions, and OUT_OF_MEMORY; the outputs are then
 /// untouched.
 Status attention(const AttentionArguments& arguments);

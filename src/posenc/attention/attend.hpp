@@ -14,61 +14,48 @@ class Attend {
   explicit Attend(const AttentionArguments& a) : a_(a), s_(a.shape), scores_(a) {}
 
   Status run() {
-    if (Status ready = allocate(); !ready) return ready;
+    if (Status placed = check_positions(); !placed) return placed;
+    Arena arena;
+    carve(arena);
+    if (Status committed = arena.commit(); !committed) return committed;
+    carve(arena);
+    compute();
+    return {};
+  }
+
+  // The steps of run(), for many sequences in one block of memory.
+  Status check_positions() const { return scores_.placement.check(); }
+  void carve(Arena& arena) {
+    scores_.carve(arena);
+    const Index width = scores_.panels.padded_value;
+    sums_ = {arena.take<float>(scores_.rows, width), scores_.rows, width, width};
+    states_ = arena.take<RowState>(scores_.rows);
+  }
+  void compute() {
     Placement& placement = scores_.placement;
-    for (Index b = 0; b < placement.sets(); ++b)  // all of them, before anything is written
-      if (Status placed = placement.place(b); !placed) return placed;
     for (Index b = 0; b < s_.batch; ++b) {
       const bool moved = b == 0 || placement.sets() > 1;
-      if (moved)
-        if (Status placed = placement.place(b); !placed) return placed;
+      if (moved) placement.place(b);
       for (Index g = 0; g < s_.kv_heads; ++g) {
         if ((moved && g == 0) || scores_.rotations.per_head())
           scores_.rotations.fill(placement, g * s_.group());
         scores_.panels.pack(b, g, scores_.rotations);
-        for_each_block(b, g);
+        for_each_block(s_, std::max<Index>(1, a_.tiles.queries), b, g,
+                       [&](const Block& block) { attend(block); });
       }
     }
-    return {};
   }
 
  private:
-  /// The one place of an attention call that can fail for lack of memory.
-  Status allocate() {
-    carve();
-    if (Status committed = arena_.commit(); !committed) return committed;
-    carve();
-    return {};
-  }
-  void carve() {
-    scores_.carve(arena_);
-    const Index width = scores_.panels.padded_value;
-    sums_ = {arena_.take<float>(scores_.rows, width), scores_.rows, width, width};
-    states_ = arena_.take<RowState>(scores_.rows);
-  }
-
-  void for_each_block(Index b, Index g) {
-    if (s_.queries == 0) return;
-    const Index rows = std::max<Index>(1, a_.tiles.queries);
-    const Index heads_at_once = std::clamp<Index>(rows / s_.queries, 1, s_.group());
-    for (Index h = 0; h < s_.group(); h += heads_at_once)
-      for (Index t = 0; t < s_.queries; t += rows)
-        attend(Block{.batch = b,
-                     .first_head = g * s_.group() + h,
-                     .heads = std::min(heads_at_once, s_.group() - h),
-                     .first_query = t,
-                     .count = std::min(rows, s_.queries - t)});
-  }
-
   void attend(const Block& block) {
     scores_.load(block);
-    std::fill_n(states_, block.rows(), RowState{});
+    start(block);
     std::fill_n(sums_.data, sums_.rows * sums_.stride, 0.0f);
     scores_.for_each_tile(block, [&](const KeyTile& keys) {
       scores_.compute(block, keys);
       const Index width = round_up(keys.count, panel_width<Arch>);
       for (Index i = 0; i < block.rows(); ++i) {
-        const auto [first, last] = scores_.columns(block.query(i), keys);
+        const auto [first, last] = scores_.columns(block, i, keys);
         const float factor = absorb<Arch>(states_[i], scores_.tile.row(i), first, last, width);
         if (factor != 1.0f) rescale(sums_.row(i), factor);
       }
@@ -78,6 +65,12 @@ class Attend {
     if (a_.weights != nullptr) write_weights(block);
   }
 
+  /// A row begins with its sink, as a key without a value, or with nothing.
+  void start(const Block& block) {
+    for (Index i = 0; i < block.rows(); ++i)
+      states_[i] = a_.sinks == nullptr ? RowState{} : RowState::with(a_.sinks[block.head(i)]);
+  }
+
   void add_values(const Block& block, const KeyTile& keys) {
     if (scores_.panels.finite(keys.first))
       multiply_values(block, keys);
@@ -85,16 +78,17 @@ class Attend {
       add_visible_values(block, keys);
     for (const Encoding* e : a_.encodings)
       if (e->traits().sites.value)
-        for (Index i = 0; i < block.heads; ++i) e->value(value_tile(block.segment(i), keys));
+        for (Index i = 0; i < block.heads; ++i) e->value(value_tile(*e, block.segment(i), keys));
   }
 
   void multiply_values(const Block& block, const KeyTile& keys) {
     const View2<float>& weights = scores_.tile;
     for (Index i = 0; i < block.rows(); i += tile_rows) {
-      const Index last = scores_.reach(block, i, keys);
+      const auto [first, last] = scores_.reach(block, i, keys);
+      if (first >= last) continue;
       for (Index c = 0; c < sums_.cols; c += panel_width<Arch>)
-        RegisterTile<Arch>::product(weights.row(i), weights.stride,
-                                    scores_.panels.values(c, keys.first), last)
+        RegisterTile<Arch>::product(weights.row(i) + first, weights.stride,
+                                    scores_.panels.values(c, keys.first + first), last - first)
             .add_to(sums_.row(i) + c, sums_.stride);
     }
   }
@@ -109,23 +103,23 @@ class Attend {
         // Summed apart and added once, as in the register tile: a hidden NaN changes no bit.
         std::fill_n(line, width, 0.0f);
         for (Index j = 0; j < keys.count; ++j)
-          if (scores_.visibility.visible(block.batch, block.head(i), block.query(i),
-                                         keys.first + j))
+          if (scores_.visible(block, i, keys.first + j))
             add_scaled<Arch>(scores_.tile.row(i)[j], scores_.panels.values(c, keys.first + j), line,
                              width);
         add_scaled<Arch>(1.0f, line, sums_.row(i) + c, width);
       }
   }
 
-  ValueTile value_tile(const Segment& seg, const KeyTile& keys) const {
+  ValueTile value_tile(const Encoding& e, const Segment& seg, const KeyTile& keys) const {
     View2<const float> weights = scores_.tile.slice(seg.first_row, seg.count);
     weights.cols = keys.count;
     View2<float> out = sums_.slice(seg.first_row, seg.count);
     out.cols = s_.value_dim;
+    const Placement& p = scores_.placement;
     return {.weights = weights,
             .out = out,
-            .q_pos = scores_.placement.queries.slice(seg.first_query, seg.count),
-            .k_pos = scores_.placement.keys.slice(keys.first, keys.count),
+            .q_pos = p.seen_by(e, p.queries).slice(seg.first_query, seg.count),
+            .k_pos = p.seen_by(e, p.keys).slice(keys.first, keys.count),
             .head = seg.head};
   }
 
@@ -145,7 +139,7 @@ class Attend {
       for_each_vector<Arch>(
           s_.value_dim, [&](Index c, auto io) { io.store(io.load(sums + c) * inverse, out + c); });
       if (a_.log_sum_exp != nullptr)
-        a_.log_sum_exp[(block.batch * s_.heads + h) * s_.queries + t] = state.log_sum_exp();
+        a_.log_sum_exp[a_.result_row(block.batch, h, t)] = state.log_sum_exp();
     }
   }
 
@@ -157,7 +151,7 @@ class Attend {
     scores_.for_each_tile(block, [&](const KeyTile& keys) {
       scores_.compute(block, keys);
       for (Index i = 0; i < block.rows(); ++i) {
-        const auto [first, last] = scores_.columns(block.query(i), keys);
+        const auto [first, last] = scores_.columns(block, i, keys);
         float* row = scores_.tile.row(i);
         normalise<Arch>(states_[i], row, first, last);
         std::copy(row + first, row + last, weights_row(block, i) + keys.first + first);
@@ -165,13 +159,11 @@ class Attend {
     });
   }
   float* weights_row(const Block& block, Index i) const {
-    return a_.weights +
-           ((block.batch * s_.heads + block.head(i)) * s_.queries + block.query(i)) * s_.keys;
+    return a_.weights_row(block.batch, block.head(i), block.query(i));
   }
 
   const AttentionArguments& a_;
   const AttentionShape& s_;
-  Arena arena_;
   ScoreStage<Arch> scores_;
   View2<float> sums_;           ///< [rows, padded value width]: running weighted values
   RowState* states_ = nullptr;  ///< [rows]

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "posenc/attention/attend.hpp"
+#include "posenc/attention/sequences.hpp"
 
 namespace posenc {
 
 Status attention(const AttentionArguments& arguments) {
   if (Status checked = check(arguments); !checked) return checked;
-  return Attend<xsimd::default_arch>(arguments).run();
+  // Shapes without elements may name any number of heads and rows, which need not be walked.
+  const AttentionShape& s = arguments.shape;
+  const bool silent = arguments.weights == nullptr && arguments.log_sum_exp == nullptr;
+  if (s.batch == 0 || s.queries == 0 || (s.value_dim == 0 && silent)) return {};
+  return attend<xsimd::default_arch>(arguments);
 }
 
 }  // namespace posenc

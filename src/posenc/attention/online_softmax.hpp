@@ -17,6 +17,11 @@ struct RowState {
   float maximum = minus_infinity;
   float sum = 0;
 
+  /// A row that begins with one logit, of weight 1.
+  static constexpr RowState with(float logit) {
+    return logit == minus_infinity ? RowState{} : RowState{logit, 1};
+  }
+
   float log_sum_exp() const { return sum == 0.0f ? minus_infinity : maximum + std::log(sum); }
 };
 

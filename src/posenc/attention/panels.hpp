@@ -28,12 +28,13 @@ class Panels {
   const Index padded_value;  ///< the value width rounded up
   const Index tile_keys;     ///< keys per tile, whole panels
 
-  void carve(Arena& arena, Index key_copies) {
-    copies_ = key_copies;
-    keys_ = arena.take<float>(copies_ * padded_keys, a_.shape.head_dim);
+  void carve(Arena& arena, const Rotations<Arch>& rotations) {
+    copies_ = rotations.key_copies();
+    depth_ = rotations.width();
+    keys_ = arena.take<float>(copies_ * padded_keys, depth_);
     values_ = arena.take<float>(padded_keys, padded_value);
     finite_ = arena.take<bool>(padded_keys / tile_keys + 1);
-    staged_ = arena.take<float>(width, a_.shape.head_dim);
+    staged_ = arena.take<float>(width, depth_);
   }
 
   void pack(Index b, Index g, const Rotations<Arch>& rotations) {
@@ -43,8 +44,8 @@ class Panels {
         const Index n = std::min(width, s.keys - j);
         View2<const float> rows{a_.k.at(b, g, j), n, s.head_dim, a_.k.row};
         if (rotations.any()) rows = stage(rows, j, copy, rotations);
-        pack_columns<Arch>(rows.data, rows.stride, n, s.head_dim,
-                           keys_ + copy * padded_keys * s.head_dim, j);
+        pack_columns<Arch>(rows.data, rows.stride, n, depth_, keys_ + copy * padded_keys * depth_,
+                           j);
       }
     for (Index j = 0; j < s.keys; j += tile_keys)
       finite_[j / tile_keys] =
@@ -52,10 +53,8 @@ class Panels {
                           values_, padded_keys, j);
   }
 
-  /// [D][width]: the keys from j on, j a multiple of width.
-  const float* keys(Index copy, Index j) const {
-    return keys_ + (copy * padded_keys + j) * a_.shape.head_dim;
-  }
+  /// [depth][width]: the keys from j on, j a multiple of width.
+  const float* keys(Index copy, Index j) const { return keys_ + (copy * padded_keys + j) * depth_; }
   /// [keys][width]: columns c .. of the values from key j on.
   const float* values(Index c, Index j) const { return values_ + c * padded_keys + j * width; }
   bool finite(Index j) const { return finite_[j / tile_keys]; }
@@ -63,17 +62,18 @@ class Panels {
  private:
   View2<float> stage(View2<const float> rows, Index first, Index copy,
                      const Rotations<Arch>& rotations) {
-    const View2<float> staged{staged_, rows.rows, rows.cols, rows.cols};
+    const View2<float> staged{staged_, rows.rows, depth_, depth_};
     for (Index i = 0; i < rows.rows; ++i) std::copy_n(rows.row(i), rows.cols, staged.row(i));
     rotations.rotate_keys(staged, first, copy);
     return staged;
   }
 
   Index copies_ = 1;
-  float* keys_ = nullptr;    ///< [copies][padded_keys / width][D][width]
+  Index depth_ = 0;          ///< channels of a rotated key
+  float* keys_ = nullptr;    ///< [copies][padded_keys / width][depth][width]
   float* values_ = nullptr;  ///< [padded_value / width][padded_keys][width]
   bool* finite_ = nullptr;   ///< per tile: no value is NaN or infinite
-  float* staged_ = nullptr;  ///< [width, D]
+  float* staged_ = nullptr;  ///< [width, depth]
 };
 
 }  // namespace posenc

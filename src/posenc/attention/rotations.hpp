@@ -17,16 +17,19 @@ class Rotations {
   /// Dual chunk attention has the most: same chunk, next chunk, farther chunks.
   static constexpr Index max_copies = 3;
 
-  explicit Rotations(const AttentionArguments& a) : shape_(a.shape) {
+  explicit Rotations(const AttentionArguments& a) : shape_(a.shape), width_(a.shape.head_dim) {
     for (const Encoding* e : a.encodings) {
       if (!e->traits().sites.rotate) continue;
       entries_[count_++] = {e, e->rotation(), {}, {}};
+      width_ += entries_[count_ - 1].rotation.growth();
       if (e->copies() > 1) remap_ = e;
       per_head_ = per_head_ || e->table_heads() > 1;
     }
   }
 
   bool any() const { return count_ > 0; }
+  /// Of a rotated row.
+  Index width() const { return width_; }
   /// Whether tables must be filled anew for each key head.
   bool per_head() const { return per_head_; }
   Index copies() const { return remap_ ? remap_->copies() : 1; }
@@ -52,7 +55,7 @@ class Rotations {
       const auto fill_one = [&](View2<float> out, const Positions& positions, Role role,
                                 Index copy) {
         e.encoding->angles({.out = out,
-                            .positions = positions,
+                            .positions = placement.seen_by(*e.encoding, positions),
                             .role = role,
                             .length = length,
                             .copy = copy,
@@ -68,16 +71,10 @@ class Rotations {
 
   /// Rotates rows that belong to the tokens from `first` on, in place.
   void rotate_queries(View2<float> rows, Index first, Index copy) const {
-    for (const Entry& e : entries())
-      rotate_rows<Arch>(e.rotation, rows,
-                        e.queries[at(e.encoding == remap_ ? copy : 0)].slice(first, rows.rows),
-                        false);
+    for (const Entry& e : entries()) turn(e, Role::query, rows, first, copy, false);
   }
   void rotate_keys(View2<float> rows, Index first, Index key_copy) const {
-    for (const Entry& e : entries())
-      rotate_rows<Arch>(e.rotation, rows,
-                        e.keys[at(e.encoding == remap_ ? key_copy : 0)].slice(first, rows.rows),
-                        false);
+    for (const Entry& e : entries()) turn(e, Role::key, rows, first, key_copy, false);
   }
 
   /// The one copy that every pair of the tile asks for, or -1: copies rise with the query and fall
@@ -94,12 +91,46 @@ class Rotations {
     remap_->choose(query, keys, copy);
   }
 
+  /// Back through rotate_queries or rotate_keys: turns the gradient of the rotated rows of one copy
+  /// into that of `given`. Angles that are learned get theirs through `learn(encoding, rows)`, with
+  /// the rows as they left their encoding; `room` holds as many.
+  template <class Learn>
+  void rotate_back(Role role, View2<const float> given, View2<float> gradient, Index first,
+                   Index copy, View2<float> room, Learn&& learn) const {
+    for (std::size_t i = count_; i-- > 0;) {
+      if (entries_[i].encoding->learns_angles()) {
+        for (Index t = 0; t < given.rows; ++t) std::copy_n(given.row(t), given.cols, room.row(t));
+        for (std::size_t before = 0; before <= i; ++before)
+          turn(entries_[before], role, room, first, copy, false);
+        learn(*entries_[i].encoding, room);
+      }
+      if (entries_[i].rotation.polar)
+        rotate_polar_back(entries_[i].rotation, given, gradient,
+                          tables_of(entries_[i], role, first, given.rows, copy));
+      else
+        turn(entries_[i], role, gradient, first, copy, true);
+    }
+  }
+  bool learns() const {
+    return std::any_of(entries().begin(), entries().end(),
+                       [](const Entry& e) { return e.encoding->learns_angles(); });
+  }
+
  private:
   struct Entry {
     const Encoding* encoding = nullptr;
     Rotation rotation{};
     std::array<View2<float>, max_copies> queries{}, keys{};
   };
+  void turn(const Entry& e, Role role, View2<float> rows, Index first, Index copy,
+            bool back) const {
+    rotate_rows<Arch>(e.rotation, rows, tables_of(e, role, first, rows.rows, copy), back);
+  }
+  View2<const float> tables_of(const Entry& e, Role role, Index first, Index count,
+                               Index copy) const {
+    const auto& tables = role == Role::query ? e.queries : e.keys;
+    return tables[at(e.encoding == remap_ ? copy : 0)].slice(first, count);
+  }
   static constexpr std::size_t at(Index i) { return static_cast<std::size_t>(i); }
   static View2<float> rows(Arena& arena, Index count, Index width) {
     return {arena.take<float>(count, width), count, width, width};
@@ -118,6 +149,7 @@ class Rotations {
   std::span<const Entry> entries() const { return {entries_.data(), count_}; }
 
   AttentionShape shape_;
+  Index width_;
   std::array<Entry, AttentionArguments::max_encodings> entries_{};
   std::size_t count_ = 0;
   const Encoding* remap_ = nullptr;

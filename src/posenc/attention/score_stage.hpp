@@ -4,7 +4,9 @@
 
 #include "posenc/attention/block.hpp"
 #include "posenc/attention/panels.hpp"
+#include "posenc/attention/score_sites.hpp"
 #include "posenc/attention/visibility.hpp"
+#include "posenc/core/tanh.hpp"
 
 namespace posenc {
 
@@ -14,16 +16,18 @@ class ScoreStage {
   static constexpr Index width = panel_width<Arch>;
 
   explicit ScoreStage(const AttentionArguments& a)
-      : a_(a), visibility(a), placement(a), rotations(a), panels(a), scale_(effective_scale(a)) {
+      : a_(a),
+        visibility(a),
+        placement(a),
+        rotations(a),
+        panels(a),
+        sites(a.encodings),
+        scale_(effective_scale(a)) {
     const Index wanted =
         std::max<Index>(1, std::min(a.tiles.queries, a.shape.queries * a.shape.group()));
     rows = round_up(wanted, tile_rows);
-    for (const Encoding* e : a.encodings) {
-      if (!e->traits().sites.score) continue;
-      newest_first_ = newest_first_ || e->traits().cumulative;
-      scratch_size_ = std::max(scratch_size_, e->score_scratch(rows, panels.tile_keys));
-      carry_width_ += e->carry_width();
-    }
+    for (const SiteOrder::Entry& e : sites.all())
+      scratch_size_ = std::max(scratch_size_, e.encoding->score_scratch(rows, panels.tile_keys));
   }
 
  private:
@@ -34,31 +38,38 @@ class ScoreStage {
   Placement placement;
   Rotations<Arch> rotations;
   Panels<Arch> panels;
+  SiteOrder sites;
   Index rows = 0;       ///< rows of the largest block, a multiple of tile_rows
   View2<float> tile{};  ///< [rows, tile_keys]: the scores, then the weights
 
   void carve(Arena& arena) {
     placement.carve(arena);
     rotations.carve(arena);
-    panels.carve(arena, rotations.key_copies());
-    const Index dim = a_.shape.head_dim;
-    queries_ = arena.take<float>(rotations.copies() * rows, dim);
+    panels.carve(arena, rotations);
+    queries_ = arena.take<float>(rotations.copies() * rows, rotations.width());
     tile = {arena.take<float>(rows, panels.tile_keys), rows, panels.tile_keys, panels.tile_keys};
     others_ = arena.take<float>((rotations.copies() - 1) * rows, panels.tile_keys);
     chosen_ = arena.take<std::uint8_t>(panels.tile_keys);
     scratch_ = arena.take<float>(scratch_size_);
-    carry_ = arena.take<float>(rows, carry_width_);
+    carry_ = arena.take<float>(rows, sites.carry_width());
+    temperatures_ = arena.take<float>(rows);
+    seen_ = arena.take<SeenKeys>(rows);
   }
 
   /// Copies, rotates and scales the query rows of a block; rows beyond it are 0.
   void load(const Block& block) {
+    for (Index t = 0; t < block.count; ++t) {
+      seen_[t] = visibility.seen(block.first_query + t);
+      temperatures_[t] = static_cast<float>(temperature(block.first_query + t));
+    }
     for (Index copy = 0; copy < rotations.copies(); ++copy) {
       const View2<float> all = queries(copy);
       for (Index i = 0; i < block.heads; ++i) {
         const Segment seg = block.segment(i);
         const View2<float> part = all.slice(seg.first_row, seg.count);
         for (Index t = 0; t < seg.count; ++t)
-          std::copy_n(a_.q.at(block.batch, seg.head, seg.first_query + t), all.cols, part.row(t));
+          std::copy_n(a_.q.at(block.batch, seg.head, seg.first_query + t), a_.shape.head_dim,
+                      part.row(t));
         rotations.rotate_queries(part, seg.first_query, copy);
       }
       for (Index i = 0; i < block.rows(); ++i) {
@@ -72,73 +83,148 @@ class ScoreStage {
     fresh_ = true;
   }
 
-  /// Calls `f(tile)` for each tile that some query of the block may see.
+  /// Calls `f(tile)` for each tile that some query of the block may see, or in the opposite order.
   template <class F>
-  void for_each_tile(const Block& block, F&& f) const {
+  void for_each_tile(const Block& block, F&& f, bool backwards = false) const {
     const KeyRange keys = range_of(block);
     if (keys.empty()) return;
     const Index size = panels.tile_keys, first = keys.first / size,
                 end = (keys.last + size - 1) / size;
     for (Index i = 0; i < end - first; ++i) {
-      const Index j = (newest_first_ ? end - 1 - i : first + i) * size;
-      f(KeyTile{j, std::min(size, keys.last - j)});
+      const Index j = (sites.newest_first() != backwards ? end - 1 - i : first + i) * size;
+      const KeyTile tile{j, std::min(size, keys.last - j)};
+      if (!hidden(block, tile)) f(tile);
     }
   }
 
-  /// The columns of a tile that query t may see, before masks.
-  std::pair<Index, Index> columns(Index t, const KeyTile& keys) const {
-    const KeyRange r = visibility.range(t);
+  /// The columns of a tile from the first that row i may see to the last, before masks.
+  std::pair<Index, Index> columns(const Block& block, Index i, const KeyTile& keys) const {
+    const KeyRange r = seen(block, i).hull();
     return {std::clamp<Index>(r.first - keys.first, 0, keys.count),
             std::clamp<Index>(r.last - keys.first, 0, keys.count)};
   }
 
-  /// The last column that any of the tile_rows rows from `row` on may see.
-  Index reach(const Block& block, Index row, const KeyTile& keys) const {
-    Index last = 0;
-    for (Index i = row; i < std::min(row + tile_rows, block.rows()); ++i)
-      last = std::max(last, columns(block.query(i), keys).second);
-    return last;
+  /// The columns that any of the tile_rows rows from `row` on may see.
+  std::pair<Index, Index> reach(const Block& block, Index row, const KeyTile& keys) const {
+    Index first = keys.count, last = 0;
+    for (Index i = row; i < std::min(row + tile_rows, block.rows()); ++i) {
+      const auto [from, to] = columns(block, i, keys);
+      if (from >= to) continue;
+      first = std::min(first, from);
+      last = std::max(last, to);
+    }
+    return {first, last};
+  }
+
+  /// Whether row i may see key j.
+  bool visible(const Block& block, Index i, Index j) const {
+    return visibility.visible(block.batch, block.head(i), block.query(i), j);
   }
 
   /// Fills `tile` for a block that was loaded.
   void compute(const Block& block, const KeyTile& keys) {
-    multiply(block, keys);
-    if (newest_first_) hide(block, keys);
-    Index carry_at = 0;
-    for (const Encoding* e : a_.encodings) {
-      if (!e->traits().sites.score) continue;
-      for (Index i = 0; i < block.heads; ++i)
-        e->score(score_tile(block, block.segment(i), keys, carry_at, *e));
-      carry_at += e->carry_width();
-    }
-    fresh_ = false;
+    compute_before(sites.all().size(), block, keys);
+    if (visibility.has_gaps()) hide_gaps(block, keys);
     if (visibility.has_mask()) mask(block, keys);
   }
-
- private:
+  /// Fills it with what site `stop` is given, before anything but a sum over keys is hidden.
+  void compute_before(std::size_t stop, const Block& block, const KeyTile& keys) {
+    multiply(block, keys);
+    const std::size_t content = sites.of_content().size();
+    for (std::size_t i = 0; i < content && i <= stop; ++i) {
+      const SiteOrder::Entry& e = sites.all()[i];
+      if (e.encoding->traits().cumulative) hide(block, keys);
+      if (i < stop) score(block, keys, e);
+    }
+    if (a_.softcap > 0 && stop >= content) cap(block, keys);
+    for (std::size_t i = content; i < stop; ++i) score(block, keys, sites.all()[i]);
+    fresh_ = false;
+  }
+  // For the way back, which meets the tiles of a block once more and in the opposite order.
+  void keep_carry(float* to) const { std::copy_n(carry_, rows * sites.carry_width(), to); }
+  void restore_carry(const float* from, bool first) {
+    std::copy_n(from, rows * sites.carry_width(), carry_);
+    fresh_ = first;
+  }
+  /// What the rows of query t were multiplied by.
+  float row_scale(Index t) const { return static_cast<float>(scale_ * temperature(t)); }
+  /// The one copy that the scores of a tile come from, or -1: then each pair chooses.
+  Index copy_of(const Block& block, const KeyTile& keys) const {
+    return rotations.copy_of(placement.queries.slice(block.first_query, block.count),
+                             placement.keys.slice(keys.first, keys.count));
+  }
+  /// The query rows of the block, rotated and scaled.
   View2<float> queries(Index copy) const {
-    const Index dim = a_.shape.head_dim;
+    const Index dim = rotations.width();
     return {queries_ + copy * rows * dim, rows, dim, dim};
   }
 
-  float row_scale(Index t) const {
-    double scale = scale_;
-    for (const Encoding* e : a_.encodings) scale *= e->query_scale(placement.queries[t]);
-    return static_cast<float>(scale);
+  /// What an encoding is given of one head's part of the block.
+  ScoreTile score_tile(const Block& block, const Segment& seg, const KeyTile& keys,
+                       const SiteOrder::Entry& e) const {
+    const AttentionShape& s = a_.shape;
+    View2<float> scores = tile.slice(seg.first_row, seg.count);
+    scores.cols = keys.count;
+    return {.scores = scores,
+            .q = queries(0).slice(seg.first_row, seg.count),
+            .k = {a_.k.at(block.batch, seg.head / s.group(), keys.first), keys.count, s.head_dim,
+                  a_.k.row},
+            .q_pos =
+                placement.seen_by(*e.encoding, placement.queries).slice(seg.first_query, seg.count),
+            .k_pos = placement.seen_by(*e.encoding, placement.keys).slice(keys.first, keys.count),
+            .head = seg.head,
+            .scale = static_cast<float>(scale_),
+            .scratch = scratch_,
+            .carry = {carry_ + seg.first_row * sites.carry_width() + e.carry_at, seg.count,
+                      e.encoding->carry_width(), sites.carry_width()},
+            .first = fresh_,
+            .temperatures = temperatures_};
   }
+
+ private:
+  /// What query t is multiplied by for where it stands.
+  double temperature(Index t) const {
+    const double position = placement.queries[t];
+    double product = a_.query_scale.at(position);
+    for (const Encoding* e : a_.encodings) product *= e->query_scale(position);
+    return product;
+  }
+
+  const SeenKeys& seen(const Block& block, Index i) const { return seen_[i % block.count]; }
 
   KeyRange range_of(const Block& block) const {
     KeyRange all{a_.shape.keys, 0};
-    for (Index t = block.first_query; t < block.first_query + block.count; ++t) {
-      const KeyRange r = visibility.range(t);
+    for (Index t = 0; t < block.count; ++t) {
+      const KeyRange r = seen_[t].hull();
       if (!r.empty()) all = {std::min(all.first, r.first), std::max(all.last, r.last)};
     }
     return all;
   }
 
+  /// Whether no query of the block sees any key of a tile. Leaving it out then changes no bit: a
+  /// hidden score adds 0 to sums and leaves maxima alone.
+  bool hidden(const Block& block, const KeyTile& keys) const {
+    const auto leaves_some = [&](Index t) {
+      return seen_[t].meets(keys.first, keys.first + keys.count);
+    };
+    if (visibility.has_gaps()) {
+      Index t = 0;
+      while (t < block.count && !leaves_some(t)) ++t;
+      if (t == block.count) return true;
+    }
+    if (!visibility.has_mask()) return false;
+    const Index rows =
+        visibility.mask_ignores_query() ? std::min<Index>(1, block.count) : block.count;
+    for (Index i = 0; i < block.heads; ++i)
+      for (Index t = 0; t < rows; ++t)
+        if (visibility.mask_leaves_some(block.batch, block.first_head + i, block.first_query + t,
+                                        keys.first, keys.count))
+          return false;
+    return true;
+  }
+
   void multiply(const Block& block, const KeyTile& keys) {
-    const Index copy = rotations.copy_of(placement.queries.slice(block.first_query, block.count),
-                                         placement.keys.slice(keys.first, keys.count));
+    const Index copy = copy_of(block, keys);
     if (copy >= 0) return product(block, keys, copy, tile.data);
     for (Index c = 0; c < rotations.copies(); ++c)
       product(block, keys, c, c == 0 ? tile.data : other(c));
@@ -155,60 +241,66 @@ class ScoreStage {
   void product(const Block& block, const KeyTile& keys, Index copy, float* out) const {
     const View2<float> q = queries(copy);
     for (Index i = 0; i < block.rows(); i += tile_rows) {
-      const Index last = reach(block, i, keys);
-      for (Index j = 0; j < last; j += width)
+      const auto [first, last] = reach(block, i, keys);
+      for (Index j = first / width * width; j < last; j += width)
         RegisterTile<Arch>::product(q.row(i), q.stride,
                                     panels.keys(rotations.key_copy(copy), keys.first + j), q.cols)
             .store(out + i * tile.stride + j, tile.stride);
     }
   }
 
-  ScoreTile score_tile(const Block& block, const Segment& seg, const KeyTile& keys, Index carry_at,
-                       const Encoding& e) const {
-    const AttentionShape& s = a_.shape;
-    View2<float> scores = tile.slice(seg.first_row, seg.count);
-    scores.cols = keys.count;
-    return {.scores = scores,
-            .q = queries(0).slice(seg.first_row, seg.count),
-            .k = {a_.k.at(block.batch, seg.head / s.group(), keys.first), keys.count, s.head_dim,
-                  a_.k.row},
-            .q_pos = placement.queries.slice(seg.first_query, seg.count),
-            .k_pos = placement.keys.slice(keys.first, keys.count),
-            .head = seg.head,
-            .scale = static_cast<float>(scale_),
-            .scratch = scratch_,
-            .carry = {carry_ + seg.first_row * carry_width_ + carry_at, seg.count, e.carry_width(),
-                      carry_width_},
-            .first = fresh_};
+  void score(const Block& block, const KeyTile& keys, const SiteOrder::Entry& e) const {
+    for (Index i = 0; i < block.heads; ++i)
+      e.encoding->score(score_tile(block, block.segment(i), keys, e));
+  }
+
+  void cap(const Block& block, const KeyTile& keys) const {
+    for (Index i = 0; i < block.rows(); ++i) {
+      const auto [first, last] = columns(block, i, keys);
+      if (first < last)
+        soft_cap<Arch>(static_cast<float>(a_.softcap), tile.row(i) + first, last - first);
+    }
   }
 
   /// Everything the rules hide becomes -infinity, for an encoding that sums over keys.
-  void hide(const Block& block, const KeyTile& keys) {
+  void hide(const Block& block, const KeyTile& keys) const {
     for (Index i = 0; i < block.rows(); ++i) {
-      const auto [first, last] = columns(block.query(i), keys);
-      std::fill_n(tile.row(i), first, -std::numeric_limits<float>::infinity());
-      std::fill(tile.row(i) + last, tile.row(i) + keys.count,
-                -std::numeric_limits<float>::infinity());
+      const auto [first, last] = columns(block, i, keys);
+      std::fill_n(tile.row(i), first, minus_infinity);
+      std::fill(tile.row(i) + last, tile.row(i) + keys.count, minus_infinity);
       visibility.hide_masked(block.batch, block.head(i), block.query(i), keys.first, tile.row(i),
                              keys.count);
     }
+    if (visibility.has_gaps()) hide_gaps(block, keys);
   }
-  void mask(const Block& block, const KeyTile& keys) {
+  void hide_gaps(const Block& block, const KeyTile& keys) const {
     for (Index i = 0; i < block.rows(); ++i) {
-      const auto [first, last] = columns(block.query(i), keys);
-      visibility.apply_mask(block.batch, block.head(i), block.query(i), keys.first + first,
-                            tile.row(i) + first, last - first);
+      const SeenKeys& r = seen(block, i);
+      if (r.head == 0) continue;
+      const Index from = std::clamp<Index>(r.head - keys.first, 0, keys.count),
+                  to = std::clamp<Index>(r.main.first - keys.first, 0, keys.count);
+      std::fill(tile.row(i) + from, tile.row(i) + to, minus_infinity);
+    }
+  }
+  void mask(const Block& block, const KeyTile& keys) const {
+    for (Index i = 0; i < block.rows(); ++i) {
+      const auto [first, last] = columns(block, i, keys);
+      if (first < last)
+        visibility.apply_mask(block.batch, block.head(i), block.query(i), keys.first + first,
+                              tile.row(i) + first, last - first);
     }
   }
 
   double scale_;
-  bool newest_first_ = false, fresh_ = true;
-  Index scratch_size_ = 0, carry_width_ = 0;
-  float* queries_ = nullptr;        ///< [copies][rows, D], rotated and scaled
+  bool fresh_ = true;
+  Index scratch_size_ = 0;
+  float* queries_ = nullptr;        ///< [copies][rows, rotated width], rotated and scaled
   float* others_ = nullptr;         ///< [copies - 1][rows, tile_keys]: scores of the other copies
   std::uint8_t* chosen_ = nullptr;  ///< [tile_keys]
   float* scratch_ = nullptr;
-  float* carry_ = nullptr;  ///< [rows, carry_width]
+  float* carry_ = nullptr;         ///< [rows, carry_width]
+  float* temperatures_ = nullptr;  ///< [count of the block]
+  SeenKeys* seen_ = nullptr;       ///< [count of the block]
 };
 
 }  // namespace posenc

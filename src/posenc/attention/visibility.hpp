@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which keys a query may see. Rules that select an interval decide which tiles are computed at
-/// all; masks select single keys inside it.
+/// Which keys a query may see. Rules that select intervals decide which tiles are computed at all;
+/// masks select single keys inside them.
 #pragma once
 
 #include <algorithm>
@@ -17,32 +17,51 @@ struct KeyRange {
   constexpr bool empty() const { return first >= last; }
 };
 
+/// Keys 0 .. head - 1, then a gap of hidden ones, then those of `main`; without a gap `head` is 0.
+struct SeenKeys {
+  Index head = 0;
+  KeyRange main{};
+  constexpr KeyRange hull() const { return {head > 0 ? 0 : main.first, main.last}; }
+  constexpr bool meets(Index first, Index last) const {
+    return first < head || (main.first < last && first < main.last);
+  }
+};
+
 class Visibility {
  public:
   explicit Visibility(const AttentionArguments& a)
-      : keys_(a.shape.keys), first_query_(a.first_query()), causal_(a.causal), mask_(a.mask) {}
+      : keys_(a.shape.keys),
+        first_query_(a.first_query()),
+        gap_(a.key_gap),
+        left_(reach(a.window.left)),
+        right_(a.causal ? 0 : reach(a.window.right)),
+        first_(a.window.first),
+        prefix_(a.prefix),
+        causal_(a.causal),
+        mask_(a.mask) {}
 
-  /// The interval of keys that query t may see, before masks.
-  KeyRange range(Index t) const {
-    if (!causal_) return {0, keys_};
+  /// The keys that query t may see, before masks.
+  SeenKeys seen(Index t) const {
     // In 64 bits, since an offset near 2^31 would overflow where Index has 32.
-    const std::int64_t last = std::int64_t{first_query_} + t + 1;
-    return {0, static_cast<Index>(std::clamp<std::int64_t>(last, 0, keys_))};
+    const std::int64_t place = std::int64_t{first_query_} + t;
+    const KeyRange near{left_ == unlimited ? 0 : index_of(place - left_),
+                        right_ == unlimited ? keys_ : index_of(place + right_ + 1)};
+    const std::int64_t kept = causal_ ? std::min<std::int64_t>(first_, place + 1) : first_;
+    const Index head = index_of(std::max<std::int64_t>(kept, prefix_));
+    if (near.empty()) return {0, {0, head}};
+    if (head >= near.first) return {0, {0, std::max(head, near.last)}};
+    return {head, near};
   }
+  /// Whether some query may have a gap in what it sees.
+  bool has_gaps() const { return left_ != unlimited && (first_ > 0 || prefix_ > 0); }
 
   bool visible(Index b, Index h, Index t, Index j) const {
-    const KeyRange r = range(t);
-    if (j < r.first || j >= r.last) return false;
-    const Index at = mask_.offset(b, h, t, j);
-    if (mask_.allowed != nullptr) return mask_.allowed[at] != 0;
-    if (mask_.bias != nullptr) return mask_.bias[at] != -std::numeric_limits<float>::infinity();
-    return true;
+    return seen(t).meets(j, j + 1) && unmasked(mask_.offset(b, h, t, j));
   }
 
   /// Applies the mask to the scores of keys first .. first + n - 1, by selection: a NaN score under
   /// a hidden key becomes -infinity too.
   void apply_mask(Index b, Index h, Index t, Index first, float* scores, Index n) const {
-    constexpr float hidden = -std::numeric_limits<float>::infinity();
     const Index start = mask_.offset(b, h, t, first);
     if (mask_.allowed != nullptr) {
       const std::uint8_t* allowed = mask_.allowed + start;
@@ -61,11 +80,41 @@ class Visibility {
   void hide_masked(Index b, Index h, Index t, Index first, float* scores, Index n) const {
     if (!has_mask()) return;
     for (Index j = 0; j < n; ++j)
-      if (!visible(b, h, t, first + j)) scores[j] = -std::numeric_limits<float>::infinity();
+      if (!unmasked(mask_.offset(b, h, t, first + j))) scores[j] = hidden;
   }
 
+  /// Whether the mask leaves any of the keys first .. first + n - 1 to query t.
+  bool mask_leaves_some(Index b, Index h, Index t, Index first, Index n) const {
+    for (Index j = 0; j < n; ++j)
+      if (unmasked(mask_.offset(b, h, t, first + j))) return true;
+    return false;
+  }
+  /// Whether all rows of the mask are the same.
+  bool mask_ignores_query() const { return mask_.row == 0; }
+
  private:
+  static constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
+  static constexpr float hidden = -std::numeric_limits<float>::infinity();
+
+  /// Not value_or, which would make an Index of it: -1 where that has 32 bits.
+  static std::int64_t reach(const std::optional<Index>& given) {
+    return given ? std::int64_t{*given} : unlimited;
+  }
+
+  bool unmasked(Index at) const {
+    if (mask_.allowed != nullptr) return mask_.allowed[at] != 0;
+    return mask_.bias == nullptr || mask_.bias[at] != hidden;
+  }
+  /// How many keys stand before a place.
+  Index index_of(std::int64_t place) const {
+    const std::int64_t at = gap_.at, by = gap_.by;
+    const std::int64_t index = place <= at ? place : std::max(at, place - by);
+    return static_cast<Index>(std::clamp<std::int64_t>(index, 0, keys_));
+  }
+
   Index keys_, first_query_;
+  KeyGap gap_;
+  std::int64_t left_, right_, first_, prefix_;
   bool causal_;
   MaskView mask_;
 };

@@ -64,10 +64,33 @@ Status embed(const Encoding& e, const EmbedArguments& a) {
   return {};
 }
 
+Status embed_backward(const Encoding& e, const EmbedGradientArguments& a) {
+  if (!e.traits().sites.embed) return unsupported(e, "an encoding that is added to embeddings");
+  if (Status s = check_width(e.embed_width(), a.width); !s) return s;
+  if (Status s = check_positions(e, a.positions, a.position_rows, 1, a.rows); !s) return s;
+  auto sums = Buffer<double>::make(static_cast<std::size_t>(e.gradient_size()));
+  if (!sums) return sums.error();
+  for (Index b = 0; b < a.batch; ++b) {
+    const double* positions = a.positions + (a.position_rows > 1 ? b * a.rows : 0);
+    e.row_gradient({.rows = {a.gradient + b * a.rows * a.width, a.rows, a.width, a.width},
+                    .positions = Positions::of(positions, a.rows),
+                    .sums = sums->data()});
+  }
+  e.collect_gradients(sums->data(), a.tables);
+  return {};
+}
+
 Status rotate(const Encoding& e, const RotateArguments& a) {
   if (!e.traits().sites.rotate) return unsupported(e, "an encoding that rotates");
   if (Status s = check_width(e.head_dim(), a.width); !s) return s;
   if (Status s = check_positions(e, a.positions, a.position_rows, a.axes, a.rows); !s) return s;
+  const Rotation r = e.rotation();
+  const Index planes = a.batch * a.heads;
+  if (r.growth() > 0 && (a.inverse || (a.from == a.x && planes * a.rows > 0)))
+    return Error{.code = Errc::unsupported,
+                 .field = a.inverse ? "inverse" : "out",
+                 .expected = a.inverse ? "false: what makes rows wider is not undone"
+                                       : "apart from x: rows grow wider"};
 
   const Index tables = e.table_heads();
   if (tables > 1 && tables != a.heads)
@@ -80,9 +103,9 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
 
   // Cosines and sines of so many positions at a time that their table takes 128 KB, and of those so
   // many for one head after the other that the heads find them in 32 KB of cache.
-  const Rotation r = e.rotation();
-  const Index width = std::max<Index>(1, r.table_width());
-  const Index block = std::max<Index>(16, 32768 / width), part = std::max<Index>(4, 8192 / width);
+  const Index angles_width = std::max<Index>(1, r.table_width());
+  const Index block = std::max<Index>(16, 32768 / angles_width),
+              part = std::max<Index>(4, 8192 / angles_width);
   const Index table_rows = std::min(block, a.rows);
   Arena arena;
   float* table = nullptr;
@@ -95,6 +118,7 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
   if (Status s = arena.commit(); !s) return s;
   carve();
 
+  const Index width = a.width + r.growth();
   const Index sharing = a.position_rows > 1 ? 1 : a.batch;  // batch entries per position set
   for (Index set = 0; set < a.position_rows; ++set) {
     const Positions positions = Positions::of(a.positions + set * a.axes * a.rows, a.rows, a.axes);
@@ -116,9 +140,9 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
           const Index count = std::min(part, n - first);
           for (Index plane = set * a.heads + head; plane < (set + sharing) * a.heads;
                plane += tables) {
-            const Index at = (plane * a.rows + t + first) * a.width;
-            rotate_rows<xsimd::default_arch>(r, {a.from + at, count, a.width, a.width},
-                                             {a.x + at, count, a.width, a.width},
+            const Index row = plane * a.rows + t + first;
+            rotate_rows<xsimd::default_arch>(r, {a.from + row * a.width, count, a.width, a.width},
+                                             {a.x + row * width, count, width, width},
                                              angles.slice(first, count), a.inverse);
           }
         }
@@ -148,6 +172,23 @@ Status bias(const Encoding& e, const Positions& queries, const Positions& keys, 
              .k_pos = keys,
              .head = h,
              .scratch = scratch->data()});
+  }
+  return {};
+}
+
+Status distances(const Encoding& e, const Positions& queries, const Positions& keys, double* out) {
+  if (!e.remaps_distance()) return unsupported(e, "an encoding that remaps distances");
+  if (Status s = e.accepts(queries); !s) return s;
+  if (Status s = e.accepts(keys); !s) return s;
+  auto copies = Buffer<std::uint8_t>::make(static_cast<std::size_t>(keys.count));
+  if (!copies) return copies.error();
+  for (Index t = 0; t < queries.count; ++t) {
+    e.choose(queries[t], keys, copies->data());
+    for (Index j = 0; j < keys.count; ++j) {
+      const Index copy = copies->data()[j], key_copy = std::min(copy, e.key_copies() - 1);
+      out[t * keys.count + j] =
+          e.place(Role::query, copy, queries[t]) - e.place(Role::key, key_copy, keys[j]);
+    }
   }
   return {};
 }

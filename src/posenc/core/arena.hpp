@@ -3,6 +3,7 @@
 /// once, so failure can happen in exactly one place and before anything was computed.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "posenc/core/memory.hpp"
@@ -27,6 +28,11 @@ class Arena {
       used_ = UINT64_MAX;
     return block_.data() == nullptr ? nullptr : reinterpret_cast<T*>(block_.data() + offset);
   }
+
+  /// Measures at least as much as another did: room for several uses one after the other.
+  void hold(const Arena& other) { used_ = std::max(used_, other.used_); }
+  /// Begins the next use of what was allocated; its contents are those of the last.
+  void rewind() { used_ = 0; }
 
   /// Allocates what was measured, zeroed.
   Status commit() {

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 #include <utility>
 
+#include "posenc/core/exp.hpp"
 #include "posenc/core/lanes.hpp"
 
 namespace posenc {
@@ -24,7 +26,12 @@ struct Rotation {
   Layout layout = Layout::half;
   Index pairs = 0;    ///< pairs that rotate; channels that belong to none pass through
   Index partner = 0;  ///< half layout: channels from a to b of a pair
+  /// Half layout, and a row is nothing but its pairs: only a is given, b is made. The length of the
+  /// pair is softplus(a), so that its direction says where the token stands and nothing else.
+  bool polar = false;
   constexpr Index table_width() const { return 2 * pairs; }
+  /// Channels by which a row grows.
+  constexpr Index growth() const { return polar ? pairs : 0; }
 };
 
 namespace rotation_detail {
@@ -63,14 +70,46 @@ inline void pass_through(const Rotation& r, Index width, const float* x, float* 
 
 }  // namespace rotation_detail
 
+/// Turns magnitudes into vectors at the angles of `table`: a' = softplus(a) cos, b' = softplus(a) sin.
+template <class Arch>
+void rotate_polar(const Rotation& r, View2<const float> from, View2<float> to,
+                  View2<const float> table) {
+  for (Index t = 0; t < from.rows; ++t) {
+    const float* given = from.row(t);
+    float *a = to.row(t), *b = a + r.partner;
+    const float *cos = table.row(t), *sin = cos + r.pairs;
+    for_each_vector<Arch>(r.pairs, [&](Index i, auto io) {
+      const auto length = softplus<Arch>(io.load(given + i));
+      io.store(length * io.load(cos + i), a + i);
+      io.store(length * io.load(sin + i), b + i);
+    });
+  }
+}
+
+/// The way back: turns the gradient of such vectors into that of `given`, in its first channels.
+inline void rotate_polar_back(const Rotation& r, View2<const float> given, View2<float> gradient,
+                              View2<const float> table) {
+  for (Index t = 0; t < given.rows; ++t) {
+    float *a = gradient.row(t), *b = a + r.partner;
+    const float *cos = table.row(t), *sin = cos + r.pairs;
+    for (Index i = 0; i < r.pairs; ++i) {
+      const float along = a[i] * cos[i] + b[i] * sin[i];
+      // The slope of softplus; a key that is hidden has no part in it, whatever it holds.
+      a[i] = along == 0 ? 0.0f : along / (1 + std::exp(-given.row(t)[i]));
+    }
+  }
+}
+
 /// Rotates each row of `from` by its row of `table`, [cos of every pair | sin of every pair], into
 /// `to`, which may be `from` itself. `inverse` negates the angle. a' = a cos - b sin,
-/// b' = b cos + a sin, rounded alike in both layouts.
+/// b' = b cos + a sin, rounded alike in both layouts. A row of `to` must have room for what it grows
+/// by; nothing undoes that growth.
 template <class Arch>
 void rotate_rows(const Rotation& r, View2<const float> from, View2<float> to,
                  View2<const float> table, bool inverse) {
   using V = xsimd::batch<float, Arch>;
   constexpr Index width = lanes<Arch>;
+  if (r.polar) return rotate_polar<Arch>(r, from, to, table);
   if (r.layout == Layout::half) {
     // Turning (b, a) forwards is turning (a, b) back, with the same roundings.
     const Index first = inverse ? r.partner : 0, second = r.partner - first;

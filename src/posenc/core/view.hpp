@@ -34,10 +34,13 @@ struct Positions {
 
   /// Looks once whether the positions are consecutive: biases then need no per-element distance.
   static Positions of(const double* data, Index count, Index axes = 1) {
-    Positions made{data, count, axes, count, true};
+    return of(data, count, axes, count);
+  }
+  static Positions of(const double* data, Index count, Index axes, Index axis_stride) {
+    Positions made{data, count, axes, axis_stride, true};
     for (Index a = 0; a < axes && made.consecutive; ++a)
       for (Index i = 1; i < count; ++i)
-        if (data[a * count + i] - data[a * count + i - 1] != 1) {  // near 2^53 a sum would round
+        if (made.axis(a)[i] - made.axis(a)[i - 1] != 1) {  // near 2^53 a sum would round
           made.consecutive = false;
           break;
         }

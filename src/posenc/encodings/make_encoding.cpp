@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "posenc/encodings/make_encoding.hpp"
 
+#include "posenc/encodings/make_encoding_for.hpp"
+
 namespace posenc {
 
 Result<Encoding> make_encoding(std::string_view id, const OptionBag& bag) {

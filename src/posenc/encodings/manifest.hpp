@@ -166,9 +166,11 @@ std::string encoding() {
       .flag("textAxes", spec.text_axes)
       .flag("relative", spec.relative)
       .flag("contentFree", spec.content_free)
+      .flag("remapsDistance", Remaps<E>)
       .text("lengthPolicy", length_policy_names[static_cast<std::size_t>(spec.length_policy)])
       .raw("fields", fields + ']')
       .raw("tables", tables + ']')
+      .raw("gradients", array_of(E::gradients, quoted))
       .str();
 }
 

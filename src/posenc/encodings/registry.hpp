@@ -16,6 +16,7 @@
 #include "posenc/encodings/rotary/dual_chunk.hpp"
 #include "posenc/encodings/rotary/leaky_rerope.hpp"
 #include "posenc/encodings/rotary/mrope.hpp"
+#include "posenc/encodings/rotary/pope.hpp"
 #include "posenc/encodings/rotary/rerope.hpp"
 #include "posenc/encodings/rotary/rope.hpp"
 #include "posenc/encodings/rotary/rope_2d.hpp"
@@ -68,6 +69,7 @@ using Encodings = TypeList<  //
     Mrope,                   //
     Rope2d,                  //
     RopeMixed,               //
+    Pope,                    //
     Alibi,                   //
     T5,                      //
     Shaw,                    //

@@ -26,6 +26,7 @@ import {
 } from './content-terms.ts';
 import { runPositionIds, runSinusoidal } from './embeddings.ts';
 import { runRealLayer } from './model-layers.ts';
+import { runPope } from './polar.ts';
 import { runRemap } from './remaps.ts';
 import {
   runGiraffe,
@@ -89,7 +90,7 @@ export const families: Readonly<Record<string, Family>> = {
   rope2d_qwen2vl_vision_: { run: runQwenVision },
   rope2d_ropevit_: { run: runRopeVit },
   sinusoidal2d_: notYet('a table of its own for images comes later'),
-  pope_: notYet('polar position embedding comes later'),
+  pope_: { run: runPope },
   leaky_rerope_: { run: runRemap },
   rerope_: { run: runRemap },
   selfextend_: { run: runRemap },

@@ -13,6 +13,7 @@ import {
 } from '../model/places.ts';
 import { hash, normal } from '../model/random.ts';
 import { effective, optionsOf, type Settings, valueWidth } from '../model/settings.ts';
+import { ofDistances } from './distances.ts';
 
 export interface Curve {
   readonly name: string;
@@ -26,7 +27,7 @@ export interface Picture {
   /** [rows, columns]. */
   readonly cells: Float32Array;
   readonly columnName: 'position' | 'distance';
-  readonly rowName: 'dimension' | 'pair' | 'head' | 'probe';
+  readonly rowName: 'dimension' | 'pair' | 'head' | 'probe' | 'query';
   readonly cellName: string;
   readonly curves: readonly Curve[];
   /** Whether curve i belongs to row i of the map. */
@@ -37,6 +38,8 @@ export interface Picture {
   readonly definitions: readonly string[];
   /** Of an encoding that turns every head in its own way: the one drawn. */
   readonly head?: number;
+  /** Of an encoding that makes rows wider: by how much. */
+  readonly growth?: number;
 }
 
 export const mostCells = 1 << 22;
@@ -105,9 +108,13 @@ function ofRotation(
   const named = effective(info, 'heads', settings);
   const heads = Number(named ?? 1);
   const head = Math.max(0, Math.min(heads - 1, wantedHead));
-  const { rotaryDim, layout } = encoding.plan();
-  const rows = Math.max(1, rotaryDim / 2);
-  limit(heads * headDim * columns);
+  const { rotaryDim, layout, growth } = encoding.plan();
+  // Rows that grow hold the first half of every pair only, and its length in place of it.
+  const grows = growth > 0;
+  const pairs = grows ? rotaryDim : rotaryDim / 2;
+  const rows = Math.max(1, pairs);
+  const width = headDim + growth;
+  limit(heads * width * columns);
   const firstOf = (pair: number): number => (layout === 'half' ? pair : 2 * pair);
   /** The same vector at `count` places in every head, turned; of that the head drawn. */
   const turned = (vector: Float32Array, count: number, role: 'query' | 'key'): Float32Array => {
@@ -116,25 +123,27 @@ function ofRotation(
     const shape = named === undefined ? [count, headDim] : [heads, count, headDim];
     return encoding
       .rotate({ shape, data }, place(0, count), { role })
-      .data.subarray(head * count * headDim, (head + 1) * count * headDim);
+      .data.subarray(head * count * width, (head + 1) * count * width);
   };
   const units = new Float32Array(headDim);
-  for (let pair = 0; pair < rotaryDim / 2; pair += 1) units[firstOf(pair)] = 1;
+  for (let pair = 0; pair < pairs; pair += 1) units[firstOf(pair)] = 1;
   const angles = turned(units, columns, 'query');
   const cells = new Float32Array(rows * columns);
   for (let row = 0; row < rows; row += 1)
     for (let column = 0; column < columns; column += 1)
-      cells[row * columns + column] = angles[column * headDim + firstOf(row)] as number;
+      cells[row * columns + column] =
+        (angles[column * width + firstOf(row)] as number) / (grows ? (angles[0] as number) : 1);
 
   const ones = new Float32Array(headDim).fill(1);
   const queries = turned(ones, columns, 'query');
   const key = turned(ones, 1, 'key');
+  const size = grows ? key.reduce((sum, value) => sum + value ** 2, 0) : headDim;
   const agreement = new Float64Array(columns);
   for (let column = 0; column < columns; column += 1) {
     let dot = 0;
-    for (let i = 0; i < headDim; i += 1)
-      dot += (queries[column * headDim + i] as number) * (key[i] as number);
-    agreement[column] = dot / headDim;
+    for (let i = 0; i < width; i += 1)
+      dot += (queries[column * width + i] as number) * (key[i] as number);
+    agreement[column] = dot / size;
   }
   return {
     columns,
@@ -149,7 +158,9 @@ function ofRotation(
     baseline: 0,
     curveName: 'agreement of two equal vectors',
     definitions: [
-      'Map: the cosine of the angle by which each pair of channels turns at a position.',
+      grows
+        ? 'Map: the cosine of the angle at which each channel, now the length of a pair, points at a position.'
+        : 'Map: the cosine of the angle by which each pair of channels turns at a position.',
       'Curve: a vector of ones at position δ times the same at position 0, over the width: (1/n) Σ cos(ωᵢ δ).',
       ...(named === undefined
         ? []
@@ -158,6 +169,7 @@ function ofRotation(
           ]),
     ],
     ...(named === undefined ? {} : { head }),
+    ...(grows ? { growth } : {}),
   };
 }
 
@@ -270,11 +282,13 @@ export function pictureOf(
     const place: Placing = (first, count) => placesIn(info, grid, range(first, count));
     const picture = actsAt(info, 'embed')
       ? ofEmbeddings(place, encoding, columns)
-      : actsAt(info, 'rotate')
-        ? ofRotation(info, place, encoding, settings, columns, head)
-        : actsAt(info, 'score') && info.contentFree
-          ? ofBias(place, encoding, around)
-          : ofAttention(info, place, encoding, engine, settings, around);
+      : info.remapsDistance
+        ? ofDistances(encoding, columns)
+        : actsAt(info, 'rotate')
+          ? ofRotation(info, place, encoding, settings, columns, head)
+          : actsAt(info, 'score') && info.contentFree
+            ? ofBias(place, encoding, around)
+            : ofAttention(info, place, encoding, engine, settings, around);
     return grid
       ? { ...picture, definitions: [...picture.definitions, gridInWords(grid)] }
       : picture;

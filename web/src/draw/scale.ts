@@ -37,3 +37,39 @@ export function scientific(value: number): string {
     .join('');
   return `${digits}\u00a0×\u00a010${raised}`;
 }
+
+/** Round numbers of a logarithmic axis: powers of ten, with 2 and 5 between them where there is room. */
+export function logTicks(low: number, high: number, wanted: number): number[] {
+  if (!(low > 0) || !(high >= low) || !Number.isFinite(high)) return [];
+  const decades = Math.log10(high / low);
+  const every = Math.max(1, Math.ceil(decades / Math.max(1, wanted)));
+  const between = decades * 3 <= wanted * 1.5 ? [1, 2, 5] : [1];
+  const found: number[] = [];
+  const first = Math.floor(Math.log10(low) + 1e-9);
+  for (let power = first; 10 ** power <= high * (1 + 1e-9); power += 1) {
+    if (between.length === 1 && power % every !== 0) continue;
+    for (const multiple of between) {
+      const value = Number(`${multiple}e${power}`);
+      if (value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9)) found.push(value);
+    }
+  }
+  return found.length > 1 ? found : ticks(low, high, wanted).filter((value) => value > 0);
+}
+
+/** Whole numbers with their thousands apart, others with up to `digits` digits. */
+export const grouped = (value: number, digits = 4): string =>
+  Number.isInteger(value) && Math.abs(value) < 1e15
+    ? String(value)
+        .replace('-', '−')
+        .replace(/\B(?=(\d{3})+$)/g, ',')
+    : Math.abs(value) >= 1000 && Math.abs(value) < 1e15
+      ? grouped(Math.round(value))
+      : brief(Number(value.toPrecision(digits)));
+
+/** For an axis of large numbers: 10k, 1M. */
+export function compact(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 1e12 || size < 1e4) return brief(value);
+  const [unit, letter] = size >= 1e9 ? [1e9, 'G'] : size >= 1e6 ? [1e6, 'M'] : [1e3, 'k'];
+  return `${brief(value / (unit as number))}${letter}`;
+}

@@ -51,6 +51,13 @@ export function atlasNotice(info: EncodingInfo, picture: Picture): string {
         : `first falls below zero at distance ${below - zero}`;
     return `Fast pairs at the top tell neighbours apart, slow ones below tell far places apart. Agreement ${crossing}: it sinks with distance, but in waves.`;
   }
+  if (picture.rowName === 'query') {
+    const bent = values.findIndex((value, distance) => value !== distance);
+    const most = values.reduce((all, value) => Math.max(all, value), 0);
+    return bent < 0
+      ? 'Over this length every distance counts as itself. Make the length greater, or the window smaller, and the curve will bend.'
+      : `Distances below ${bent} count as themselves. Farther ones are drawn together: none here counts as more than ${most}, so few angles are new to the model.`;
+  }
   if (picture.rowName === 'dimension') {
     const near =
       Math.abs((values[zero + 1] ?? 0) - (values[zero + 2] ?? 0)) < 0.2 &&

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The address bar as storage: #v1&key=value&…, readable, defaults left out, unknown keys kept.
+import { fallbacks, type KeyName, keyNames, readKey, type Values, writeKey } from './keys.ts';
+import { isLab } from './labs.ts';
 import type { EncodingInfo, FieldInfo, FieldValue } from './manifest.ts';
 import { freeSizes, stands } from './settings.ts';
 import { initialState, isMoved, lengths, type State, wordsOf } from './state.ts';
@@ -81,6 +83,7 @@ export function readAddress(hash: string, manifest: readonly EncodingInfo[]): Re
   const sizes: Record<string, number> = {};
   const included: string[] = [];
   const unknown: [string, string][] = [];
+  const values: Partial<Record<KeyName, Values[KeyName]>> = {};
 
   for (const [key, text] of named) {
     const take = <K extends keyof State>(name: K, value: State[K] | undefined): void => {
@@ -89,7 +92,7 @@ export function readAddress(hash: string, manifest: readonly EncodingInfo[]): Re
       else state[name] = value;
     };
     if (key === 'enc') take('encoding', info?.id);
-    else if (key === 'lab') take('lab', text === 'order' || text === 'atlas' ? text : undefined);
+    else if (key === 'lab') take('lab', isLab(text) ? text : undefined);
     else if (key === 'pos') take('placed', flag(text));
     else if (key === 'mask')
       take('causal', text === 'causal' ? true : text === 'open' ? false : undefined);
@@ -100,7 +103,12 @@ export function readAddress(hash: string, manifest: readonly EncodingInfo[]): Re
     else if (key === 'head') take('head', text === 'mean' ? -1 : whole(text, 0, 1023));
     else if (key === 'len') take('length', whole(text, lengths.least, lengths.most));
     else if (key === 'log') take('logarithmic', flag(text));
-    else if (info && key.startsWith('p.')) {
+    else if ((keyNames as string[]).includes(key)) {
+      const value = readKey(key as KeyName, text);
+      if (value === undefined)
+        problems.push(`“${text.slice(0, 40)}” is no value for ${key}; the default is used.`);
+      else values[key as KeyName] = value;
+    } else if (info && key.startsWith('p.')) {
       const field = info.fields.find((candidate) => candidate.name === key.slice(2));
       const value = field && readField(field, text);
       if (!field) unknown.push([key, text]);
@@ -127,7 +135,11 @@ export function readAddress(hash: string, manifest: readonly EncodingInfo[]): Re
     state.order = [];
   }
   state.token = Math.min(state.token, wordsOf(state.text).length - 1);
-  return { state: { ...state, settings: { fields, sizes, included }, unknown }, problems };
+  const settings = { fields, sizes, included };
+  return {
+    state: { ...state, settings, values: { ...fallbacks, ...values } as Values, unknown },
+    problems,
+  };
 }
 
 export function writeAddress(state: State, manifest: readonly EncodingInfo[]): string {
@@ -147,6 +159,10 @@ export function writeAddress(state: State, manifest: readonly EncodingInfo[]): s
   add('head', state.head >= 0, String(state.head));
   add('len', state.length !== initial.length, String(state.length));
   add('log', state.logarithmic, '1');
+  for (const name of keyNames) {
+    const text = writeKey(name, state.values);
+    add(name, text !== writeKey(name, fallbacks), text);
+  }
   for (const [name, value] of Object.entries(state.settings.fields))
     pairs.push([`p.${name}`, writeField(value)]);
   for (const [name, value] of Object.entries(state.settings.sizes))

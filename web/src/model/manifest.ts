@@ -53,6 +53,8 @@ export interface EncodingInfo {
   readonly textAxes?: boolean;
   readonly relative: boolean;
   readonly contentFree: boolean;
+  /** Distances count as others, which the package tells. */
+  readonly remapsDistance: boolean;
   readonly fields: readonly FieldInfo[];
   readonly tables: readonly TableInfo[];
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+import { fallbacks, type Values } from './keys.ts';
+import type { LabId } from './labs.ts';
 import { actsNowhere, type EncodingInfo, startingEncoding } from './manifest.ts';
 import { type Settings, untouched } from './settings.ts';
 
@@ -7,7 +9,7 @@ export const longestWord = 32;
 export const lengths = { least: 2, most: 8192, usual: 128 } as const;
 
 export interface State {
-  readonly lab: 'order' | 'atlas';
+  readonly lab: LabId;
   /** Encoding of the atlas, and of the first lab while `placed`. */
   readonly encoding: string;
   readonly placed: boolean;
@@ -22,6 +24,8 @@ export interface State {
   readonly length: number;
   readonly logarithmic: boolean;
   readonly settings: Settings;
+  /** What the other labs keep. */
+  readonly values: Values;
   /** Keys of the address that this version does not know; they travel along. */
   readonly unknown: readonly (readonly [string, string])[];
 }
@@ -40,6 +44,7 @@ export function initialState(manifest: readonly EncodingInfo[]): State {
     length: lengths.usual,
     logarithmic: false,
     settings: untouched,
+    values: fallbacks,
     unknown: [],
   };
 }
@@ -82,6 +87,10 @@ export class Store {
     this.#state = { ...previous, ...change };
     if (committed) this.onCommit?.(this.#state);
     for (const listener of this.#listeners) listener(this.#state, previous);
+  }
+  /** Values of the labs that keep theirs by key. */
+  put(values: Partial<Values>, committed = true): void {
+    this.set({ values: { ...this.#state.values, ...values } }, committed);
   }
   subscribe(listener: Listener): void {
     this.#listeners.push(listener);

@@ -53,13 +53,20 @@ export function atlasCode(info: EncodingInfo, settings: Settings, picture: Pictu
   if (picture.rowName === 'dimension')
     return `${head}const { data, shape } = encoding.table(${keys(columns)});\nconsole.log(shape, data);\n`;
   const width = Number(effective(info, 'headDim', settings) ?? 64);
+  const wide = picture.growth === undefined ? 'width' : 'key.length';
+  const size = picture.growth === undefined ? 'width' : 'Math.hypot(...key) ** 2';
   if (picture.rowName === 'pair')
     return `${head}const width = ${width};
-${turningText(info, settings, picture.head ?? 0)}const queries = turned(${columns}, ${keys(columns)}, 'query');
+${turningText(info, settings, picture.head ?? 0, width + (picture.growth ?? 0))}const queries = turned(${columns}, ${keys(columns)}, 'query');
 const key = turned(1, ${keys(1)}, 'key');
 const decay = Array.from({ length: ${columns} }, (_, distance) =>
-  key.reduce((sum, value, i) => sum + value * queries[distance * width + i], 0) / width);
+  key.reduce((sum, value, i) => sum + value * queries[distance * ${wide} + i], 0) / ${size});
 console.log(decay);
+`;
+  if (picture.rowName === 'query')
+    return `${head}const query = ${columns - 1};
+const keys = Array.from({ length: ${columns} }, (_, distance) => query - distance);
+console.log(encoding.distances([query], keys).data);
 `;
   const places = placesIn(info, grid, Float64Array.of(picture.first + columns - 1));
   const query = JSON.stringify(
@@ -78,7 +85,7 @@ console.log(weights.shape, weights.data);
 }
 
 /** A function that turns rows of ones; where every head turns in its own way, it keeps the one on screen. */
-function turningText(info: EncodingInfo, settings: Settings, head: number): string {
+function turningText(info: EncodingInfo, settings: Settings, head: number, wide: number): string {
   const heads = effective(info, 'heads', settings);
   if (heads === undefined)
     return `const turned = (rows, positions, role) =>
@@ -87,7 +94,7 @@ function turningText(info: EncodingInfo, settings: Settings, head: number): stri
   return `const [heads, head] = [${heads}, ${head}];
 const turned = (rows, positions, role) =>
   encoding.rotate({ shape: [heads, rows, width], data: new Float32Array(heads * rows * width).fill(1) }, positions, { role })
-    .data.subarray(head * rows * width, (head + 1) * rows * width);
+    .data.subarray(head * rows * ${wide}, (head + 1) * rows * ${wide});
 `;
 }
 

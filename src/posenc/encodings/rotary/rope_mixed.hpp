@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "posenc/core/tile_gradients.hpp"
 #include "posenc/core/waves.hpp"
 #include "posenc/encodings/rotary/rotary.hpp"
 
@@ -66,24 +67,29 @@ class RopeMixed : public EncodingDefaults {
 
   void angles(const AngleBlock& b) const {
     const float *per_column = along(0, b.head), *per_row = along(1, b.head);
-    constexpr Index most = 64;
-    std::array<double, static_cast<std::size_t>(most)> angles, cosines, sines;
     for (Index t = 0; t < b.positions.count; ++t) {
       const double row = b.positions.axis(0)[t], column = b.positions.axis(1)[t];
-      for (Index first = 0; first < pairs(); first += most) {
-        const Index n = std::min(most, pairs() - first);
-        for (Index i = 0; i < n; ++i)
-          angles[static_cast<std::size_t>(i)] =
-              column * static_cast<double>(per_column[first + i]) +
-              row * static_cast<double>(per_row[first + i]);
-        cosines_and_sines(angles.data(), n, cosines.data(), sines.data());
-        float* out = b.out.row(t) + first;
-        for (Index i = 0; i < n; ++i) {
-          out[i] = static_cast<float>(cosines[static_cast<std::size_t>(i)]);
-          out[pairs() + i] = static_cast<float>(sines[static_cast<std::size_t>(i)]);
-        }
-      }
+      const auto angle = [&](Index i) {
+        return column * static_cast<double>(per_column[i]) + row * static_cast<double>(per_row[i]);
+      };
+      write_cosines_and_sines(pairs(), angle, b.out.row(t), b.out.row(t) + pairs());
     }
+  }
+
+  static constexpr std::array<std::string_view, 1> gradients{"frequencies"};
+  Index gradient_size() const { return 2 * o_.heads * pairs(); }
+  void angle_gradient(const AngleGradient& g) const {
+    const bool in_turns = o_.layout == Layout::interleaved;
+    const Index step = in_turns ? 2 : 1, partner = in_turns ? 1 : pairs();
+    for (Index t = 0; t < g.rows.rows; ++t)
+      for (Index i = 0; i < pairs(); ++i) {
+        const double by_angle = angle_gradient_of(g, t, i * step, i * step + partner);
+        g.sums[g.head * pairs() + i] += by_angle * g.positions.axis(1)[t];
+        g.sums[(o_.heads + g.head) * pairs() + i] += by_angle * g.positions.axis(0)[t];
+      }
+  }
+  void collect_gradients(double* sums, float* const* tables) const {
+    round_gradients(sums, gradient_size(), tables[0]);
   }
 
  private:

@@ -149,6 +149,13 @@ class Rotary : public EncodingDefaults {
     S::choose(o_, query, keys, copy);
   }
 
+  /// The coordinate that angles are made of.
+  double place(Role role, Index copy, double position) const
+    requires(S::copies > 1)
+  {
+    return S(o_, rotary_dim_, 1).coordinate({.role = role, .copy = copy}, 0, position);
+  }
+
   Rotation rotation() const {
     return {.layout = o_.layout, .pairs = rotary_dim_ / 2, .partner = S::partner(o_, rotary_dim_)};
   }

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Calls whose sequences have lengths of their own: each is attention of its own on a part of the
+/// tensors, all in one block of memory.
+#pragma once
+
+#include "posenc/attention/attend.hpp"
+
+namespace posenc {
+
+/// The arguments of one sequence, as views of the whole.
+inline AttentionArguments part_of(const AttentionArguments& a, const Sequence& s) {
+  AttentionArguments part = a;
+  part.sequences = {};
+  part.shape.batch = 1;
+  part.shape.queries = s.queries;
+  part.shape.keys = s.keys;
+  part.q.data = a.q.at(s.batch, 0, s.first_query);
+  part.k.data = a.k.at(s.batch, 0, s.first_key);
+  part.v.data = a.v.at(s.batch, 0, s.first_key);
+  part.output.data = a.output.at(s.batch, 0, s.first_query);
+  if (a.weights != nullptr) part.weights = a.weights_row(s.batch, 0, s.first_query) + s.first_key;
+  if (a.log_sum_exp != nullptr)
+    part.log_sum_exp = a.log_sum_exp + a.result_row(s.batch, 0, s.first_query);
+  part.result_queries = a.result_queries > 0 ? a.result_queries : a.shape.queries;
+  part.result_keys = a.result_keys > 0 ? a.result_keys : a.shape.keys;
+  const auto move = [&](PositionRows& rows, Index first, Index count) {
+    const Index stride = rows.stride > 0 ? rows.stride : count, row = rows.rows > 1 ? s.batch : 0;
+    if (rows.data != nullptr) rows.data += row * a.axes * stride + first;
+    rows = {.data = rows.data, .rows = 1, .stride = stride, .origin = row * stride + first};
+  };
+  move(part.query_positions, s.first_query, a.shape.queries);
+  move(part.key_positions, s.first_key, a.shape.keys);
+  const Index masked = a.mask.offset(s.batch, 0, s.first_query, s.first_key);
+  if (a.mask.allowed != nullptr) part.mask.allowed += masked;
+  if (a.mask.bias != nullptr) part.mask.bias += masked;
+  part.query_offset = s.query_offset;
+  part.prefix = s.prefix;
+  return part;
+}
+
+/// What every row gives that belongs to no sequence.
+inline void clear_results(const AttentionArguments& a) {
+  const AttentionShape& s = a.shape;
+  for (Index b = 0; b < s.batch; ++b)
+    for (Index h = 0; h < s.heads; ++h)
+      for (Index t = 0; t < s.queries; ++t) {
+        std::fill_n(a.output.at(b, h, t), s.value_dim, 0.0f);
+        if (a.weights != nullptr) std::fill_n(a.weights_row(b, h, t), s.keys, 0.0f);
+        if (a.log_sum_exp != nullptr) a.log_sum_exp[a.result_row(b, h, t)] = minus_infinity;
+      }
+}
+
+/// Attention of arguments that `check` has passed.
+template <class Arch>
+Status attend(const AttentionArguments& a) {
+  if (a.sequences.empty()) return Attend<Arch>(a).run();
+  Arena arena;
+  for (const Sequence& s : a.sequences) {
+    const AttentionArguments part = part_of(a, s);
+    Attend<Arch> one(part);
+    if (Status placed = one.check_positions(); !placed) return placed;
+    Arena measured;
+    one.carve(measured);
+    arena.hold(measured);
+  }
+  if (Status committed = arena.commit(); !committed) return committed;
+  clear_results(a);
+  for (const Sequence& s : a.sequences) {
+    const AttentionArguments part = part_of(a, s);
+    Attend<Arch> one(part);
+    arena.rewind();
+    one.carve(arena);
+    one.compute();
+  }
+  return {};
+}
+
+}  // namespace posenc

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The options of attention, all of them at once and in every combination that chance comes up with,
+/// against the reference; and what must not change a bit.
+#include <gtest/gtest.h>
+
+#include "arches.hpp"
+#include "attention/question.hpp"
+
+namespace posenc {
+namespace {
+
+using reference::answer;
+using reference::Array;
+using reference::ask;
+using reference::expect_close;
+using reference::fails_with;
+using reference::Given;
+using reference::infinity;
+using reference::Question;
+using reference::Random;
+using reference::succeeds;
+
+template <class A>
+class AttentionOptions : public AtEveryWidth<A> {};
+TYPED_TEST_SUITE(AttentionOptions, Arches);
+
+struct Dice {
+  Random random;
+  bool one_in(Index n) { return random.below(n) == 0; }
+  Index upto(Index n) { return random.below(n + 1); }
+};
+
+void add_mask(Question& q, Dice& dice) {
+  const AttentionShape& s = q.shape;
+  const auto extent = [&](Index n) { return dice.one_in(2) ? 1 : n; };
+  q.mask.extents = {extent(s.batch), extent(s.heads), extent(s.queries), extent(s.keys)};
+  const bool floats = dice.one_in(2);
+  if (floats)
+    q.mask.bias = dice.random.floats(q.mask.size());
+  else
+    q.mask.allowed = Array<std::uint8_t>(q.mask.size(), 1);
+  for (Index i = 0; i < q.mask.size(); ++i)
+    if (dice.one_in(4)) floats ? q.mask.bias[i] = -infinity : q.mask.allowed[i] = 0;
+}
+
+/// Lengths per batch entry, or several sequences one after the other with room between them.
+void add_sequences(Question& q, Dice& dice) {
+  const AttentionShape& s = q.shape;
+  for (Index b = 0; b < s.batch; ++b)
+    for (Index t = 0, j = 0, n = dice.upto(3); n-- > 0;) {
+      Sequence one{.batch = b,
+                   .first_query = t,
+                   .queries = dice.upto(s.queries - t),
+                   .first_key = j,
+                   .keys = dice.upto(s.keys - j)};
+      if (dice.one_in(3)) one.query_offset = dice.upto(s.keys);
+      if (dice.one_in(3)) one.prefix = dice.upto(5);
+      q.sequences.push_back(one);
+      t += one.queries;
+      j += one.keys;
+    }
+}
+
+Question random_question(std::uint64_t seed) {
+  Dice dice{Random(seed)};
+  const Index kv_heads = 1 + dice.upto(1);
+  Question q = Question::of({.batch = 1 + dice.upto(1),
+                             .heads = kv_heads * (1 + dice.upto(2)),
+                             .kv_heads = kv_heads,
+                             .queries = dice.upto(37),
+                             .keys = dice.upto(75),
+                             .head_dim = dice.upto(9),
+                             .value_dim = dice.upto(9)},
+                            seed);
+  q.causal = dice.one_in(2);
+  if (dice.one_in(3)) q.query_offset = dice.upto(90) - 20;
+  if (dice.one_in(2)) q.window.left = dice.upto(30);
+  if (dice.one_in(3)) q.window.right = dice.upto(30);
+  if (dice.one_in(3)) q.window.first = dice.upto(20);
+  if (dice.one_in(3)) q.prefix = dice.upto(20);
+  if (dice.one_in(3)) add_mask(q, dice);
+  if (dice.one_in(3))
+    add_sequences(q, dice);
+  else if (dice.one_in(3))
+    q.key_gap = {.at = dice.upto(q.shape.keys), .by = dice.upto(40)};
+  if (dice.one_in(3)) q.softcap = 0.25 + 3 * dice.random.uniform();
+  if (dice.one_in(3)) q.sinks = dice.random.floats(q.shape.heads, 3);
+  if (dice.one_in(3))
+    q.query_scale = {.kind = static_cast<QueryScale::Kind>(1 + dice.upto(2)),
+                     .length = static_cast<double>(2 + dice.upto(9)),
+                     .factor = 0.1};
+  if (dice.one_in(3)) q.scale = 0.1 + dice.random.uniform();
+  q.tiles = {.queries = 1 + dice.upto(20), .keys = 1 + dice.upto(40)};
+  q.rows_first = dice.one_in(2);
+  q.wants_weights = !dice.one_in(4);
+  q.wants_log_sum_exp = !dice.one_in(4);
+  return q;
+}
+
+TYPED_TEST(AttentionOptions, AgreeWithTheReferenceInEveryCombination) {
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    const Question q = random_question(seed);
+    expect_close(q, ask<TypeParam>(q), answer(q));
+    if (this->HasFatalFailure()) return;
+  }
+}
+
+/// Windows, gaps and lengths leave tiles out; a mask that hides the same keys leaves none out.
+TYPED_TEST(AttentionOptions, SkipTilesWithoutChangingABit) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Question q = random_question(seed);
+    if (!q.sequences.empty() || q.mask.bias.size() > 0) continue;
+    Question masked = q;
+    masked.causal = false;
+    masked.window = {};
+    masked.prefix = 0;
+    masked.mask = {.extents = {q.shape.batch, q.shape.heads, q.shape.queries, q.shape.keys}};
+    masked.mask.allowed = Array<std::uint8_t>(masked.mask.size());
+    Index at = 0;
+    for (Index b = 0; b < q.shape.batch; ++b)
+      for (Index h = 0; h < q.shape.heads; ++h)
+        for (Index t = 0; t < q.shape.queries; ++t)
+          for (Index j = 0; j < q.shape.keys; ++j)
+            masked.mask.allowed[at++] =
+                q.shows(b, t, j) &&
+                (q.mask.allowed.size() == 0 || q.mask.allowed[q.mask.at(b, h, t, j)] != 0);
+    const Given got = ask<TypeParam>(q), want = ask<TypeParam>(masked);
+    ASSERT_TRUE(succeeds(got.status));
+    ASSERT_TRUE(got.output.same_bits(want.output));
+    ASSERT_TRUE(got.weights.same_bits(want.weights));
+    ASSERT_TRUE(got.log_sum_exp.same_bits(want.log_sum_exp));
+  }
+}
+
+TYPED_TEST(AttentionOptions, LetNothingOutThatIsHidden) {
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    Question q = random_question(seed);
+    const Given want = ask<TypeParam>(q);
+    // Keys that no query of their head sees.
+    const AttentionShape& s = q.shape;
+    for (Index b = 0; b < s.batch; ++b)
+      for (Index g = 0; g < s.kv_heads; ++g)
+        for (Index j = 0; j < s.keys; ++j) {
+          bool seen = false;
+          for (Index h = g * s.group(); h < (g + 1) * s.group(); ++h)
+            for (Index t = 0; t < s.queries; ++t) {
+              const Index at = q.mask.at(b, h, t, j);
+              seen = seen ||
+                     (q.shows(b, t, j) && (q.mask.allowed.size() == 0 || q.mask.allowed[at] != 0) &&
+                      (q.mask.bias.size() == 0 || q.mask.bias[at] != -infinity));
+            }
+          if (seen) continue;
+          const Index row = (b * s.kv_heads + g) * s.keys + j;
+          for (Index c = 0; c < s.head_dim; ++c) q.k[row * s.head_dim + c] = reference::nan;
+          for (Index c = 0; c < s.value_dim; ++c) q.v[row * s.value_dim + c] = infinity;
+        }
+    const Given got = ask<TypeParam>(q);
+    ASSERT_TRUE(got.output.same_bits(want.output));
+    ASSERT_TRUE(got.weights.same_bits(want.weights));
+    ASSERT_TRUE(got.log_sum_exp.same_bits(want.log_sum_exp));
+  }
+}
+
+TYPED_TEST(AttentionOptions, ChangeNoBitOfTheOutputWhenMoreIsAskedFor) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    Question q = random_question(seed);
+    const Given some = ask<TypeParam>(q);
+    q.wants_weights = q.wants_log_sum_exp = true;
+    ASSERT_TRUE(ask<TypeParam>(q).output.same_bits(some.output)) << "seed " << seed;
+  }
+}
+
+/// One row of a windowed prefill is a call on its window alone, at any window and length.
+TEST(AttentionWindow, GivesEachRowItsOwnSmallerCall) {
+  for (Index keys : {1, 2, 7, 20, 70})
+    for (Index total : {1, 2, 3, 6, 19, 20, 21, 100}) {
+      Question all = Question::of({.queries = keys, .keys = keys, .head_dim = 3, .value_dim = 2});
+      all.causal = true;
+      all.window = Window::from_total(total);
+      all.tiles = {.queries = 5, .keys = 16};
+      const Given got = ask(all);
+      for (Index t = 0; t < keys; ++t) {
+        const Index first = std::max<Index>(0, t - total + 1), n = t - first + 1;
+        Question row{.shape = {.queries = 1, .keys = n, .head_dim = 3, .value_dim = 2}};
+        const auto part = [](const Array<float>& x, Index from, Index rows, Index width) {
+          Array<float> y(rows * width);
+          std::copy_n(x.data() + from * width, y.size(), y.data());
+          return y;
+        };
+        row.q = part(all.q, t, 1, 3), row.k = part(all.k, first, n, 3);
+        row.v = part(all.v, first, n, 2);
+        const Given want = ask(row);
+        for (Index c = 0; c < 2; ++c)
+          ASSERT_NEAR(got.output[t * 2 + c], want.output[c], 1e-6)
+              << "S " << keys << " W " << total << " t " << t;
+        ASSERT_NEAR(got.log_sum_exp[t], want.log_sum_exp[0], 2e-6);
+      }
+    }
+}
+
+// I7, I8, I10: of six keys a window of three.
+TEST(AttentionWindow, CountsTheQuerysOwnKeyInItsTotal) {
+  Question q = Question::counting(6, 6);
+  q.causal = true;
+  q.window = Window::from_total(3);
+  EXPECT_TRUE(reference::close(ask(q).output, {1, 1.5, 2, 3, 4, 5}, 1e-6));
+}
+
+// J3.
+TEST(AttentionSoftcap, CapsAScore) {
+  Question q = Question::counting(1, 1);
+  q.q = {100}, q.k = {1}, q.scale = 1, q.softcap = 50;
+  EXPECT_NEAR(ask(q).log_sum_exp[0], 48.201379, 1e-5);
+}
+
+// J1: what is hidden before the cap stays hidden after it.
+TEST(AttentionSoftcap, ComesBeforeTheMask) {
+  Question q = Question::counting(1, 2);
+  q.softcap = 1;
+  q.mask = {.extents = {1, 1, 1, 2}, .bias = {0, -infinity}};
+  EXPECT_EQ(ask(q).weights, (Array<float>{1, 0}));
+}
+
+// J5, J6: a sink of 0 adds 1 to the denominator, whatever the largest score is, and does so once
+// although the first tiles are hidden.
+TEST(AttentionSinks, CountOnceInTheDenominator) {
+  Question q = Question::counting(1, 2);
+  q.q = {1}, q.k = {1, 2}, q.scale = 1, q.sinks = {0};
+  EXPECT_TRUE(reference::close(ask(q).weights, {0.244728, 0.665241}, 1e-6));
+  q.k = {1000, 1000};
+  EXPECT_TRUE(reference::close(ask(q).weights, {0.5, 0.5}, 1e-6));
+
+  Question late = Question::counting(1, 70);
+  late.sinks = {2};
+  late.tiles.keys = 8;
+  late.mask = {.extents = {1, 1, 1, 70}, .allowed = Array<std::uint8_t>(70)};
+  late.mask.allowed[69] = 1;
+  late.v[69] = 5;
+  EXPECT_NEAR(ask(late).output[0], 0.596015, 1e-6);
+  late.sinks = {-infinity};
+  EXPECT_EQ(ask(late).output[0], 5);
+}
+
+TEST(AttentionSinks, AreWhatARowSeesThatSeesNoKey) {
+  Question q = Question::counting(2, 1);
+  q.causal = true;
+  q.sinks = {0.5f};
+  const Given got = ask(q);
+  EXPECT_EQ(got.output[0], 0);
+  EXPECT_EQ(got.log_sum_exp[0], 0.5f);
+}
+
+// I24, and rows and columns of no sequence.
+TEST(AttentionSequences, SeeNothingOfEachOther) {
+  Question q = Question::counting(4, 4);
+  q.causal = true;
+  q.sequences = {{.queries = 2, .keys = 2},
+                 {.first_query = 2, .queries = 2, .first_key = 2, .keys = 2}};
+  EXPECT_TRUE(reference::close(ask(q).output, {1, 1.5, 3, 3.5}, 1e-6));
+  q.sequences = {{.first_query = 1, .queries = 2, .keys = 3, .query_offset = 1}};
+  const Given got = ask(q);
+  EXPECT_TRUE(reference::close(got.output, {0, 1.5, 2, 0}, 1e-6));
+  EXPECT_EQ(got.log_sum_exp[0], -infinity);
+  EXPECT_EQ(got.log_sum_exp[3], -infinity);
+  EXPECT_EQ(got.weights[1 * 4 + 3], 0);
+}
+
+TEST(AttentionOptionErrors, NameWhatDoesNotFit) {
+  const auto refuses = [](auto&& change, Errc code, std::string_view field) {
+    Question q = Question::of({.batch = 2, .queries = 3, .keys = 4, .head_dim = 2, .value_dim = 2});
+    change(q);
+    const Given got = ask(q);
+    EXPECT_TRUE(fails_with(got.status, code, field));
+    EXPECT_TRUE(std::isnan(got.output[0])) << "nothing was written";
+  };
+  refuses([](Question& q) { q.window.left = -1; }, Errc::out_of_range, "window.left");
+  refuses([](Question& q) { q.window.right = -1; }, Errc::out_of_range, "window.right");
+  refuses([](Question& q) { q.window.first = -1; }, Errc::out_of_range, "window.first");
+  refuses([](Question& q) { q.prefix = -1; }, Errc::out_of_range, "prefix");
+  refuses([](Question& q) { q.softcap = -1; }, Errc::out_of_range, "softcap");
+  refuses([](Question& q) { q.softcap = reference::nan; }, Errc::out_of_range, "softcap");
+  refuses([](Question& q) { q.softcap = 1e300; }, Errc::out_of_range, "softcap");
+  refuses([](Question& q) { q.sinks = {reference::nan}; }, Errc::not_finite, "sinks");
+  refuses([](Question& q) { q.sinks = {infinity}; }, Errc::not_finite, "sinks");
+  refuses([](Question& q) { q.sequences = {{.batch = 2}}; }, Errc::out_of_range, "sequences");
+  refuses([](Question& q) { q.sequences = {{.first_query = 2, .queries = 2}}; }, Errc::out_of_range,
+          "sequences");
+  refuses([](Question& q) { q.sequences = {{.first_key = 5}}; }, Errc::out_of_range, "sequences");
+  refuses([](Question& q) { q.query_scale = {QueryScale::Kind::log_n, 1, 0}; }, Errc::out_of_range,
+          "queryScale.length");
+  refuses([](Question& q) { q.query_scale = {QueryScale::Kind::llama4, 8, infinity}; },
+          Errc::not_finite, "queryScale.factor");
+}
+
+// B19, B20.
+TEST(QueryScale, HasThePublishedValues) {
+  const QueryScale llama{QueryScale::Kind::llama4, 8192, 0.1},
+      ministral{QueryScale::Kind::ministral, 8192, 0.1},
+      log_n{.kind = QueryScale::Kind::log_n, .length = 4096};
+  EXPECT_EQ(llama.at(8190), 1);
+  EXPECT_NEAR(llama.at(8191), 1.0693147, 1e-7);
+  EXPECT_EQ(ministral.at(8191), 1);
+  EXPECT_NEAR(ministral.at(8192), 1.0693147, 1e-7);
+  EXPECT_EQ(log_n.at(4095), 1);
+  EXPECT_NEAR(log_n.at(8191), 1.0833333, 1e-7);
+  EXPECT_NEAR(log_n.at(32767), 1.25, 1e-12);
+  for (const QueryScale& one : {llama, ministral, log_n}) EXPECT_EQ(one.at(-1e6), 1);
+}
+
+}  // namespace
+}  // namespace posenc

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lab 4: pasted, dropped, chosen and shared configurations, and the numbers that come of them.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { rules } from '../../web/src/labs/doctor/rules.ts';
+import { golden } from '../js/golden/cases.ts';
+import { ggufBytes, llamaEntries } from '../js/support/gguf.ts';
+import {
+  columnsOf,
+  type Opened,
+  PageDriver,
+  saved,
+  settled,
+  suitsEverybody,
+} from './page-driver.ts';
+
+const folder = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const shipped = readdirSync(folder('tests/fixtures/configs')).length;
+
+let driver: PageDriver;
+let opened: Opened;
+let page: Page;
+beforeAll(async () => {
+  driver = await PageDriver.start('config');
+  opened = await driver.open('#v1&lab=config', {
+    permissions: ['clipboard-read', 'clipboard-write'],
+  });
+  page = opened.page;
+});
+afterAll(() => driver?.stop());
+
+const verdict = async (): Promise<string> => {
+  await settled(page);
+  return (await page.locator('.doctor-verdict').textContent()) ?? '';
+};
+const choose = async (id: string): Promise<string> => {
+  await page.selectOption('#config-choice', id);
+  await page.waitForFunction(
+    (wanted) =>
+      (document.querySelector('#config-choice') as HTMLSelectElement).value === wanted &&
+      location.hash.includes(wanted),
+    id,
+  );
+  return verdict();
+};
+const paste = async (config: unknown): Promise<string> => {
+  await page.fill(
+    '#config-text',
+    typeof config === 'string' ? config : JSON.stringify(config, null, 2),
+  );
+  return verdict();
+};
+const frequencies = async (): Promise<Map<string, number[]>> =>
+  columnsOf((await saved(page, '#frequencies', 'CSV')).toString());
+const llama = { model_type: 'llama', hidden_size: 4096, num_attention_heads: 32 };
+
+interface Plan {
+  readonly inv_freq_f64: { readonly data: number[] };
+  readonly attention_factor: number;
+}
+const planOf = (name: string): Plan | undefined =>
+  (golden(name)?.expected as { by_seq_len: Plan[] } | undefined)?.by_seq_len.at(-1);
+
+describe('Lab 4', () => {
+  it('opens with a public model whose file holds a key that nobody reads', async () => {
+    expect(await verdict()).toMatch(
+      /×4 over 32,768 → 131,072; logits ×1\.30; 128-wide heads; 1 warning\.$/,
+    );
+    expect(await page.locator('[data-rule="W01"]').textContent()).toContain(rules.W01?.fix);
+    expect(await page.locator('[data-rule="W01"] a').getAttribute('href')).toContain('issues/684');
+    const ignored = page.locator('[data-parameter="rope_scaling.attn_factor"]');
+    expect(await ignored.textContent()).toMatch(/0\.8782488562869419ignored/);
+    await ignored.getByRole('button', { name: 'Go to W01' }).click();
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('finding-W01');
+  });
+
+  it.each([
+    ['gpt-oss-20b', 'rope_freqs_yarn_gpt_oss_20b'],
+    ['llama-3.1-8b', 'rope_freqs_llama3_llama31_8b'],
+    ['phi-3.5-mini', 'rope_freqs_longrope_phi35_mini_long'],
+  ])('gives the frequencies of %s as the reference has them', async (id, name) => {
+    const want = planOf(name);
+    if (!want) return console.log(`skipped: ${name} is not here`);
+    await choose(id);
+    const got = (await frequencies()).get('frequency (rad/token)') ?? [];
+    expect(got).toHaveLength(want.inv_freq_f64.data.length);
+    for (const [i, f] of want.inv_freq_f64.data.entries())
+      expect(Math.abs((got[i] as number) / f - 1), `pair ${i}`).toBeLessThan(1e-12);
+    const logits = Number(
+      await page
+        .locator('.tile', { hasText: 'Logits times' })
+        .locator('[data-value]')
+        .getAttribute('data-value'),
+    );
+    expect(logits).toBeCloseTo(want.attention_factor ** 2, 12);
+  });
+
+  it('reads every configuration that comes with it', async () => {
+    const ids = await page
+      .locator('#config-choice option')
+      .evaluateAll((all) => all.map((one) => (one as HTMLOptionElement).value));
+    expect(ids.length).toBe(shipped + 2);
+    for (const id of ids.slice(1, -1)) {
+      expect(await choose(id), id).not.toContain('cannot be read');
+      expect(await page.locator('#config-body').textContent(), id).not.toMatch(
+        /NaN|undefined|\[object/,
+      );
+    }
+    expect(await choose('gemma-3-4b')).toContain(' and ');
+    await page.locator('.doctor-kinds').getByText('full attention').click();
+    await settled(page);
+    expect(await page.locator('[data-parameter="factor"]').textContent()).toContain('8');
+  });
+
+  it('explains what is wrong, and says in red what cannot be read at all', async () => {
+    expect(await paste({ ...llama, max_position_embeddings: 4096, rope_theta: '10000' })).toContain(
+      'cannot be read',
+    );
+    expect(await page.locator('.finding.error').textContent()).toContain('rope_theta');
+    await page.getByRole('checkbox', { name: 'Read leniently' }).check();
+    expect(await verdict()).toContain('1 warning');
+    await page.getByRole('checkbox', { name: 'Read leniently' }).uncheck();
+    await paste({ ...llama, rope_scaling: 2 });
+    expect(await page.locator('.finding.error').textContent()).toContain(rules.W04?.fix);
+    await paste({ ...llama, rope_tetha: 5e5, max_position_embeddings: 4096 });
+    expect(await page.locator('[data-rule="W12"]').textContent()).toMatch(/is it rope_theta\?/);
+    for (const text of [
+      '',
+      '{',
+      '[1]',
+      'null',
+      '{"a": 1}',
+      '<img src=x onerror=alert(1)>',
+      '7'.repeat(3e6),
+    ]) {
+      expect(await paste(text)).toContain('cannot be read');
+      expect(await page.locator('.finding.error').isVisible()).toBe(true);
+      expect(await page.locator('#frequencies').isVisible()).toBe(false);
+    }
+    expect(await page.locator('#config img').count()).toBe(0);
+  });
+
+  it('answers a pasted text within a frame or two', async () => {
+    await paste(llama);
+    const took = await page.evaluate(async () => {
+      const text = document.querySelector('#config-text') as HTMLTextAreaElement;
+      const times: number[] = [];
+      for (const base of [1e4, 2e4, 3e4, 4e4, 5e4]) {
+        text.value = `{"model_type":"llama","head_dim":128,"max_position_embeddings":4096,"rope_theta":${base}}`;
+        const start = performance.now();
+        text.dispatchEvent(new Event('input'));
+        await new Promise(requestAnimationFrame);
+        times.push(performance.now() - start);
+      }
+      return times.sort((a, b) => a - b)[2] as number;
+    });
+    console.log(`config pasted → verdict: ${took.toFixed(1)} ms (aim 50)`);
+    // Four times the aim, for a crowded machine.
+    expect(took).toBeLessThan(200);
+  });
+
+  it('shares a text of one’s own in its link, and steps back', async () => {
+    await choose('llama-2-7b');
+    const said = await paste({ ...llama, rope_theta: 123456, max_position_embeddings: 4096 });
+    await page.locator('#config-text').blur();
+    await page.waitForFunction(() => location.hash.includes('cfg=~'));
+    const again = await driver.open(new URL(page.url()).hash);
+    await settled(again.page);
+    expect(await again.page.locator('.doctor-verdict').textContent()).toBe(said);
+    expect(await again.page.locator('[data-parameter="base"]').textContent()).toContain('123456');
+    expect(again.complaints).toEqual([]);
+    await again.close();
+    await page.goBack();
+    await page.waitForFunction(() =>
+      (document.querySelector('#config-text') as HTMLTextAreaElement).value.includes('Llama-2-7b'),
+    );
+  });
+
+  it('reads the head of a model file and a dropped configuration', async () => {
+    const head = ggufBytes(llamaEntries);
+    await page.setInputFiles('#config-file', {
+      name: 'm.gguf',
+      mimeType: '',
+      buffer: Buffer.from(head),
+    });
+    await page.waitForFunction(() =>
+      (document.querySelector('#config-text') as HTMLTextAreaElement).value.includes(
+        'general.architecture',
+      ),
+    );
+    expect(await verdict()).not.toContain('cannot be read');
+    await page.locator('.doctor-input').evaluate((target) => {
+      const files = new DataTransfer();
+      files.items.add(
+        new File(['{"model_type":"llama","head_dim":64,"rope_theta":777777}'], 'config.json'),
+      );
+      target.dispatchEvent(
+        new DragEvent('drop', { dataTransfer: files, bubbles: true, cancelable: true }),
+      );
+    });
+    await page.waitForFunction(() =>
+      document.querySelector('[data-parameter="base"]')?.textContent?.includes('777777'),
+    );
+  });
+
+  it('compares two configurations by what differs in a number', async () => {
+    await choose('qwen2.5-7b-yarn');
+    await page.selectOption('#config-against', 'qwen2.5-7b');
+    await page.waitForFunction(() => location.hash.includes('base=qwen2.5-7b'));
+    await settled(page);
+    const names = await page
+      .locator('.doctor-difference [data-parameter]')
+      .evaluateAll((all) => all.map((one) => (one as HTMLElement).dataset.parameter));
+    expect(names).toEqual(
+      expect.arrayContaining(['method', 'factor', 'originalLength', 'attention factor']),
+    );
+    expect(names).not.toContain('headDim');
+    await choose('qwen2.5-7b');
+    expect(await page.locator('.doctor-difference').textContent()).toContain('Not one number');
+  });
+
+  it('gives code that prints the numbers of the page', async () => {
+    await choose('gpt-oss-20b');
+    await page.locator('#config').getByRole('button', { name: 'Copy as code' }).click();
+    await settled(page);
+    const program = await page.evaluate(() => navigator.clipboard.readText());
+    mkdirSync(folder('build/page/code'), { recursive: true });
+    writeFileSync(folder('build/page/code/config.mjs'), program);
+    const printed = execFileSync(process.execPath, [folder('build/page/code/config.mjs')], {
+      encoding: 'utf8',
+    });
+    const shown = (await frequencies()).get('frequency (rad/token)') ?? [];
+    expect(printed).toContain(String(planOf('rope_freqs_yarn_gpt_oss_20b')?.attention_factor));
+    expect(printed).toContain(String(Number(shown[5]?.toPrecision(15))).slice(0, 12));
+  });
+
+  it('saves its figure, opens in the atlas, and suits everybody', async () => {
+    expect((await saved(page, '#frequencies', 'SVG')).toString()).toMatch(
+      /^<svg.*stroke="rgb.*<\/svg>$/s,
+    );
+    expect((await saved(page, '#frequencies', 'PNG')).subarray(1, 4).toString()).toBe('PNG');
+    expect(JSON.parse((await saved(page, '#frequencies', 'JSON')).toString()).rows).toHaveLength(
+      32,
+    );
+    await page.locator('#frequencies-plot').focus();
+    for (const key of ['ArrowRight', 'ArrowRight']) await page.keyboard.press(key);
+    await settled(page);
+    expect(await page.locator('#frequencies .key-place').textContent()).toBe('pair 2');
+    await page.keyboard.press('Escape');
+    expect(await suitsEverybody(page, 'config')).toEqual([]);
+    await page.getByRole('button', { name: 'Open in the atlas' }).click();
+    await settled(page);
+    expect(await page.locator('#atlas [data-field="factor"] input.exact').inputValue()).toBe('32');
+    expect(opened.complaints).toEqual([]);
+  });
+});

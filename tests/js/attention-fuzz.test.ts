@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Random shapes, options and encodings against attention by its definition in float64. A failure
+ * prints the case, made as small as it goes, and the seed that leads there.
+ */
+
+import fc from 'fast-check';
+import { type AttentionOptions, PosencError } from 'posenc';
+import { describe, expect, it } from 'vitest';
+import { type Case, cases, type Feature } from './fuzz/case.ts';
+import { Question } from './fuzz/question.ts';
+import { expectGoldenAnswer, inNode, pe } from './support/instance.ts';
+import { expectClose } from './support/numbers.ts';
+import { runs } from './support/runs.ts';
+
+/** An example of each feature, to find out whether this build has it. */
+const examples: Record<Feature, object> = {
+  window: { window: { left: 1 } },
+  prefix: { prefix: 1 },
+  lengths: { keyLengths: [1], queryLengths: [1] },
+  packed: { cuSeqlens: { q: [0, 1] } },
+  softcap: { softcap: 1 },
+  sinks: { sinks: [0] },
+};
+const one = { data: Float32Array.of(1), shape: [1, 1, 1] };
+function has(feature: Feature): boolean {
+  try {
+    pe.attention(one, one, one, examples[feature] as AttentionOptions);
+    return true;
+  } catch (error) {
+    if (PosencError.is(error) && error.code === 'UNSUPPORTED') return false;
+    throw error;
+  }
+}
+
+/** Errors that a random case may meet: positions where an encoding is not defined, and no others. */
+const outside = /POSITION_OUT_OF_TABLE|OUT_OF_RANGE|NOT_INTEGER/;
+
+describe('attention against its definition', () => {
+  const met = new Map<string, number>();
+  const count = (what: string) => met.set(what, (met.get(what) ?? 0) + 1);
+
+  function check(given: Case): void {
+    const { live, liveBytes } = pe.info.memory();
+    const question = new Question(given);
+    try {
+      const result = question.ask();
+      const want = question.answer();
+      const { slack } = want;
+      const close = { rtol: 4 * slack, atol: 4 * slack + 1e-6 };
+      expectClose(question.plain(result.output), want.output, close, 'output');
+      if (result.weights) expectClose(result.weights.data, want.weights, close, 'weights');
+      if (result.logSumExp) expectClose(result.logSumExp.data, want.logSumExp, close, 'logSumExp');
+      expect([result.weights !== undefined, result.logSumExp !== undefined]).toEqual([
+        given.weights,
+        given.logSumExp,
+      ]);
+      count('compared');
+      for (const { info } of question.terms) count(info.id);
+    } catch (error) {
+      const positions = PosencError.is(error) && /positions$/i.test(error.field ?? '');
+      if (!positions || !outside.test((error as PosencError).code)) throw error;
+      count('refused');
+    } finally {
+      question.dispose();
+    }
+    expect(pe.info.memory()).toMatchObject({ live, liveBytes });
+  }
+
+  it('agrees on every random case', () => {
+    // A browser is to show that it is the same there, which takes fewer cases.
+    fc.assert(fc.property(cases(has), check), runs(inNode ? 3000 : 500));
+    const share =
+      (met.get('compared') ?? 0) / ((met.get('refused') ?? 0) + (met.get('compared') ?? 0));
+    expect(share).toBeGreaterThan(0.9);
+    expectGoldenAnswer(pe);
+  });
+});

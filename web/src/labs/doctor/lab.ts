@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lab 4: what a model's configuration says about positions, what it does not, and who reads it wrongly.
+import { box, byId, framed, h, setText, toast } from '../../dom.ts';
+import { type Engine, manifest } from '../../engine.ts';
+import { longestSequence, longestShared } from '../../model/keys.ts';
+import type { FieldValue } from '../../model/manifest.ts';
+import { stands, untouched } from '../../model/settings.ts';
+import type { State, Store } from '../../model/state.ts';
+import { ChoiceControl, NumberControl, SwitchControl } from '../../parts/control.ts';
+import { PlotPanel } from '../../parts/plot-panel.ts';
+import { copy } from '../../parts/save.ts';
+import { readingCode, torchCode } from './code.ts';
+import { differences, differenceTable } from './difference.ts';
+import { load } from './files.ts';
+import { frequencyPanel } from './frequencies.ts';
+import { elsewhere, pack, unpack } from './packed.ts';
+import { faultCard, figureTiles, findings, originTable } from './parts.ts';
+import { presets, usualPreset } from './presets.ts';
+import { isReading, type KindRead, type Reading, read, type Tensors } from './read.ts';
+import { doctorNotice, verdict } from './verdict.ts';
+
+const own = 'own';
+
+class ConfigLab {
+  readonly #choice: HTMLSelectElement;
+  readonly #text: HTMLTextAreaElement;
+  readonly #file: HTMLInputElement;
+  readonly #drop: HTMLElement;
+  readonly #length: NumberControl;
+  readonly #lenient: SwitchControl;
+  readonly #verdict = h('p', { class: 'doctor-verdict', 'aria-live': 'polite' });
+  readonly #kinds = box('doctor-kinds');
+  readonly #tiles = box('doctor-tiles');
+  readonly #notice = h('p', { class: 'notice-text' });
+  readonly #findings = box('doctor-findings');
+  readonly #panel = new PlotPanel(
+    'frequencies',
+    'Each pair of channels turns once in so many tokens. A pair above a line never completes a turn within that length.',
+  );
+  readonly #origins = h('div', {
+    class: 'numbers-scroll',
+    tabindex: 0,
+    role: 'region',
+    'aria-label': 'Origins of the numbers',
+  });
+  readonly #against: HTMLSelectElement;
+  readonly #difference = h('div', {
+    class: 'numbers-scroll',
+    tabindex: 0,
+    role: 'region',
+    'aria-label': 'Differences',
+  });
+  readonly #redraw = framed(() => this.#draw());
+  #kindControl: ChoiceControl | undefined;
+  #kindNames = '';
+  /** The values of the address that the texts stand for. */
+  #shown: string | undefined;
+  #compared: string | undefined;
+  #other: { text: string; title: string } | undefined;
+  #tensors: { text: string; tensors: Tensors } | undefined;
+  #current: { reading: Reading; one: KindRead } | undefined;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly store: Store,
+  ) {
+    const names = presets.map(({ id, title }) => h('option', { value: id }, title));
+    this.#choice = h(
+      'select',
+      { id: 'config-choice', change: () => this.#choose(this.#choice.value) },
+      ...names,
+      h('option', { value: own }, 'Your own text'),
+    );
+    this.#text = h('textarea', {
+      id: 'config-text',
+      class: 'config-text',
+      rows: 18,
+      spellcheck: 'false',
+      autocomplete: 'off',
+      autocapitalize: 'off',
+      'aria-describedby': 'config-hint',
+      input: () => this.#redraw(),
+      change: () => void this.#keep(),
+    });
+    this.#file = h('input', {
+      type: 'file',
+      class: 'visually-hidden',
+      id: 'config-file',
+      tabindex: -1,
+      'aria-hidden': 'true',
+      accept: '.json,.gguf,application/json',
+      change: () => {
+        const [file] = this.#file.files ?? [];
+        if (file) void this.#take(file);
+        this.#file.value = '';
+      },
+    });
+    this.#against = h(
+      'select',
+      { id: 'config-against', change: () => store.put({ base: this.#against.value }) },
+      h('option', { value: '' }, 'nothing'),
+      ...presets.map(({ id, title }) => h('option', { value: id }, title)),
+      h('option', { value: own, hidden: true }, 'the text of this link'),
+    );
+    this.#length = new NumberControl(
+      'at',
+      {
+        name: 'Length to look at',
+        doc: 'Tokens. Some methods choose their frequencies by it; without it, what the model was trained for.',
+      },
+      { low: 512, high: longestSequence, step: 1, logarithmic: true },
+      (value, committed) => this.#resize(value, committed),
+    );
+    this.#lenient = new SwitchControl(
+      'lenient',
+      {
+        name: 'Read leniently',
+        doc: 'Numbers in quotation marks and contradictions become warnings instead of errors.',
+      },
+      (value) => store.put({ lenient: value ?? false }),
+      false,
+    );
+    const button = (text: string, click: () => void): HTMLButtonElement =>
+      h('button', { type: 'button', click }, text);
+    this.#drop = box(
+      'doctor-input',
+      box('type-row', h('label', { for: 'config-choice' }, 'A public configuration'), this.#choice),
+      box(
+        'type-row',
+        h('label', { for: 'config-text' }, 'or paste one'),
+        this.#text,
+        h(
+          'p',
+          { class: 'control-doc', id: 'config-hint' },
+          'Or drop a config.json or a .gguf here; of a .gguf only the head is read. Nothing leaves this browser: the policy of the page forbids it.',
+        ),
+      ),
+      box(
+        'button-row',
+        button('Choose a file…', () => this.#file.click()),
+        this.#file,
+      ),
+      box('controls', this.#length.root, this.#lenient.root),
+    );
+    this.#dropping();
+    byId('config-body').append(
+      box(
+        'doctor',
+        this.#drop,
+        box(
+          'doctor-result',
+          this.#verdict,
+          this.#kinds,
+          this.#tiles,
+          box('what', h('h3', {}, 'What to notice'), this.#notice),
+          this.#findings,
+          box(
+            'button-row',
+            button('Copy as code', () => this.#code(readingCode)),
+            button('Copy as PyTorch', () => this.#code(torchCode)),
+          ),
+        ),
+      ),
+      this.#panel.root,
+      box(
+        'doctor-tables',
+        this.#origins,
+        box(
+          'doctor-difference',
+          box(
+            'type-row',
+            h('label', { for: 'config-against' }, 'Compare with'),
+            this.#against,
+            h('p', { class: 'control-doc' }, 'Shows only what changes in a number.'),
+          ),
+          this.#difference,
+          box(
+            'button-row',
+            button('Open in the atlas', () => this.#openAtlas()),
+            button('Stretch it further', () => this.#stretch()),
+          ),
+        ),
+      ),
+    );
+    store.subscribe((state, previous) => {
+      if (state.values !== previous.values) void this.#follow(state);
+    });
+  }
+
+  async start(): Promise<void> {
+    await this.#follow(this.store.get());
+    this.#draw();
+  }
+
+  /** Brings the texts to what the address says; what is already there stays. */
+  async #follow({ values }: State): Promise<void> {
+    if (values.cfg !== this.#shown) {
+      this.#shown = values.cfg;
+      const text = await unpack(values.cfg);
+      if (text === undefined)
+        toast('The configuration of this link did not travel with it; paste it, or drop its file.');
+      this.#text.value = text ?? usualPreset.text;
+    }
+    if (values.base !== this.#compared) {
+      this.#compared = values.base;
+      const text = values.base === '' ? undefined : await unpack(values.base);
+      const known = presets.find(({ id }) => id === values.base);
+      this.#other = text === undefined ? undefined : { text, title: known?.title ?? 'the other' };
+      this.#against.value = known?.id ?? (text === undefined ? '' : own);
+    }
+    this.#redraw();
+  }
+
+  #choose(id: string): void {
+    if (id === own) {
+      this.#text.focus();
+      this.#text.select();
+      return;
+    }
+    this.store.put({ cfg: id === usualPreset.id ? '' : id, kind: '' });
+  }
+  async #keep(): Promise<void> {
+    const packed = await pack(this.#text.value, longestShared);
+    if (packed === elsewhere)
+      toast('This text is too long to travel in a link: share the file beside it.');
+    this.#shown = packed;
+    this.store.put({ cfg: packed });
+  }
+  async #take(file: File): Promise<void> {
+    try {
+      const { text, tensors } = await load(file);
+      this.#tensors = tensors ? { text, tensors } : undefined;
+      this.#text.value = text;
+      await this.#keep();
+      this.#redraw();
+    } catch (error) {
+      toast(`${file.name}: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+  #dropping(): void {
+    const over = (event: DragEvent, on: boolean): void => {
+      event.preventDefault();
+      this.#drop.classList.toggle('dropping', on);
+    };
+    this.#drop.addEventListener('dragover', (event) => over(event, true));
+    this.#drop.addEventListener('dragleave', (event) => over(event, false));
+    this.#drop.addEventListener('drop', (event) => {
+      over(event, false);
+      const [file] = event.dataTransfer?.files ?? [];
+      if (file) void this.#take(file);
+    });
+  }
+  #resize(value: number | undefined, committed: boolean): void {
+    const at = value ?? 0;
+    const fits = Number.isInteger(at) && at >= 0 && at <= longestSequence * 16;
+    this.#length.problem(
+      fits
+        ? undefined
+        : `Length must be a whole number from 1 to ${longestSequence * 16}, got ${value}`,
+    );
+    if (fits) this.store.put({ at }, committed);
+  }
+
+  #draw(): void {
+    const { values } = this.store.get();
+    const text = this.#text.value;
+    const tensors = this.#tensors?.text === text ? this.#tensors.tensors : undefined;
+    const reading = read(this.engine, text, values.at, values.lenient, tensors);
+    const preset = presets.find((one) => one.text.trim() === text.trim());
+    this.#choice.value = preset?.id ?? own;
+    this.#lenient.show(values.lenient, true);
+    if (!isReading(reading)) {
+      this.#current = undefined;
+      setText(this.#verdict, 'This cannot be read.');
+      this.#findings.replaceChildren(faultCard(reading));
+      setText(
+        this.#notice,
+        'An error here is better than a default taken in silence, which is what most readers do.',
+      );
+      this.#length.show(values.at || undefined, values.at === 0, 'as trained');
+      this.#veil(true);
+      return;
+    }
+    const one =
+      reading.kinds.find(({ kind }) => kind.type === values.kind) ?? (reading.kinds[0] as KindRead);
+    this.#current = { reading, one };
+    this.#veil(false);
+    this.#length.show(one.length, values.at === 0, 'as trained');
+    setText(this.#verdict, verdict(reading));
+    this.#chooseKind(reading, one);
+    this.#tiles.replaceChildren(figureTiles(one));
+    const warnings = reading.model.warnings.filter(({ severity }) => severity === 'warning').length;
+    setText(this.#notice, doctorNotice(one, warnings));
+    this.#findings.replaceChildren(findings(reading.model.warnings));
+    const panel = frequencyPanel(reading, one);
+    this.#panel.root.hidden = !panel;
+    if (panel) this.#panel.show(panel);
+    this.#origins.replaceChildren(originTable(reading, one));
+    this.#compare(reading, one.kind.type);
+  }
+  /** Results of an earlier text beside the error of this one would mislead. */
+  #veil(hidden: boolean): void {
+    for (const part of [
+      this.#kinds,
+      this.#tiles,
+      this.#panel.root,
+      this.#origins,
+      this.#difference,
+    ])
+      part.hidden = hidden;
+  }
+  #chooseKind({ kinds }: Reading, one: KindRead): void {
+    const names = kinds.map(({ kind }) => kind.type);
+    if (names.join() !== this.#kindNames) {
+      this.#kindNames = names.join();
+      this.#kindControl = new ChoiceControl(
+        'kind',
+        { name: 'Layers', doc: '' },
+        names.map((name) => [name, name.replaceAll('_', ' ')] as const),
+        (name) => this.store.put({ kind: name ?? '' }),
+        false,
+      );
+      this.#kinds.replaceChildren(this.#kindControl.root);
+    }
+    this.#kinds.hidden = kinds.length < 2;
+    this.#kindControl?.show(one.kind.type, true);
+  }
+  #compare(reading: Reading, type: string): void {
+    const { at, lenient } = this.store.get().values;
+    const other = this.#other;
+    this.#difference.hidden = !other;
+    if (!other) return;
+    const there = read(this.engine, other.text, at, lenient);
+    this.#difference.replaceChildren(
+      isReading(there)
+        ? differenceTable(differences(reading, there, type), other.title)
+        : faultCard(there),
+    );
+  }
+
+  #code(write: (text: string, one: KindRead, lenient: boolean) => string): void {
+    const one = this.#current?.one;
+    if (one) void copy(write(this.#text.value, one, this.store.get().values.lenient), 'Code');
+  }
+  /** The same model in the second lab: its numbers as it was trained, and the length its scaling is made for. */
+  #stretch(): void {
+    const one = this.#current?.one;
+    if (!one) return;
+    const { options } = one.kind.encoding;
+    const { headDim, base, originalLength } = options;
+    const trained = Number(originalLength ?? one.trained);
+    const reach = Math.max(Number(one.length ?? 0), 2 * trained);
+    const lists = Object.entries(options)
+      .filter(([, value]) => Array.isArray(value) && value.length === Number(headDim) / 2)
+      .map(([name, value]) => `${name}:${(value as number[]).join(',')}`);
+    this.store.set({
+      lab: 'beyond',
+      values: {
+        ...this.store.get().values,
+        ...(typeof headDim === 'number' ? { hd: headDim } : {}),
+        ...(typeof base === 'number' ? { theta: base } : {}),
+        ...(trained >= 16 ? { from: trained, to: Math.min(reach, longestSequence) } : {}),
+        lists: lists.join(';'),
+      },
+    });
+    byId('beyond').scrollIntoView();
+  }
+  #openAtlas(): void {
+    const one = this.#current?.one;
+    if (!one) return;
+    const info = manifest.find(({ id }) => id === one.info.id);
+    const fields: Record<string, FieldValue> = {};
+    for (const field of info?.fields ?? []) {
+      const value = one.kind.encoding.options[field.name] as FieldValue | undefined;
+      if (value !== undefined && !stands(field, value)) fields[field.name] = value;
+    }
+    this.store.set({ encoding: one.info.id, settings: { ...untouched, fields }, lab: 'atlas' });
+    byId('atlas').scrollIntoView();
+  }
+}
+
+export async function open(engine: Engine, store: Store): Promise<void> {
+  await new ConfigLab(engine, store).start();
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the labs below the first two keep in the address: one key each, with its default and how it is read and written.
+
+export interface Key<T> {
+  readonly fallback: T;
+  /** Undefined where the text is no value. */
+  read(text: string): T | undefined;
+  write(value: T): string;
+}
+
+const text = (fallback = '', most = 1e5): Key<string> => ({
+  fallback,
+  read: (given) => (given.length <= most ? given : undefined),
+  write: (value) => value,
+});
+const number = (fallback: number, least: number, most: number, whole = false): Key<number> => ({
+  fallback,
+  read: (given) => {
+    const value = given.trim() === '' ? Number.NaN : Number(given);
+    const fits = value >= least && value <= most && (!whole || Number.isInteger(value));
+    return fits ? value : undefined;
+  },
+  write: String,
+});
+const flag = (fallback = false): Key<boolean> => ({
+  fallback,
+  read: (given) => (given === '1' ? true : given === '0' ? false : undefined),
+  write: (value) => (value ? '1' : '0'),
+});
+
+/** The address holds what is short; a longer text travels as a file. */
+export const longestShared = 6144;
+/** Lengths of sequences that a lab takes without drawing them. */
+export const longestSequence = 2 ** 20;
+
+export const keys = {
+  /** Config doctor: the name of a configuration that comes with the page, or ~ and a packed text. */
+  cfg: text(),
+  /** The one it is compared with, in the same form. */
+  base: text(),
+  /** Length to look at; 0 is what the model was trained for. */
+  at: number(0, 0, longestSequence * 16, true),
+  kind: text('', 64),
+  lenient: flag(),
+  /** Beyond the trained length: width of a head, base, trained length and target. */
+  hd: number(128, 4, 512, true),
+  theta: number(10000, 1.0001, 1e12),
+  from: number(4096, 16, longestSequence, true),
+  to: number(32768, 32, longestSequence, true),
+  /** Methods drawn, joined by commas; empty is the usual choice. */
+  methods: text('', 1024),
+  /** Lists of divisors: name:1,2,3;name:… */
+  lists: text('', 16384),
+  /** Whether scores take along what a method multiplies them by. */
+  hot: flag(true),
+} as const;
+
+export type Values = {
+  readonly [K in keyof typeof keys]: (typeof keys)[K] extends Key<infer T> ? T : never;
+};
+export type KeyName = keyof Values;
+export const keyNames = Object.keys(keys) as KeyName[];
+
+export const fallbacks = Object.fromEntries(
+  keyNames.map((name) => [name, keys[name].fallback]),
+) as unknown as Values;
+
+/** The value in an address, or undefined where it is no value of this key. */
+export const readKey = (name: KeyName, given: string): Values[KeyName] | undefined =>
+  keys[name].read(given);
+export const writeKey = (name: KeyName, values: Values): string =>
+  (keys[name] as Key<Values[KeyName]>).write(values[name]);

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// A figure of curves with everything that belongs to it: a legend that is also the read-out, its numbers in a table, and the
+// ways out of the page.
+import { announce, box, h, setText } from '../dom.ts';
+import { Cursor, Window } from '../draw/cursor.ts';
+import { looks, Plot, type PlotData } from '../draw/plot.ts';
+import { exact, grouped } from '../draw/scale.ts';
+import { csvOf, NumberTable, type TableData } from './number-table.ts';
+import { download } from './save.ts';
+import { savePng, saveSvg } from './save-svg.ts';
+
+export interface PanelData {
+  readonly plot: PlotData;
+  /** What x is called in the read-out: "pair 12". */
+  xText(column: number): string;
+  readonly table: TableData;
+  /** The state in words, for what leaves the page. */
+  readonly remarks: readonly string[];
+  readonly title: string;
+}
+
+export class PlotPanel {
+  readonly root: HTMLElement;
+  readonly #cursor = new Cursor();
+  readonly #window = new Window();
+  readonly #plot: Plot;
+  readonly #table: NumberTable;
+  readonly #title = h('h3', { class: 'figure-title' });
+  readonly #legend = h('ul', { class: 'key-list' });
+  readonly #place = h('p', { class: 'key-place' });
+  #data: PanelData | undefined;
+  #values: HTMLElement[] = [];
+
+  constructor(
+    private readonly id: string,
+    caption: string,
+  ) {
+    const zoom = (factor: number): void => {
+      this.#window.zoom(factor, this.#cursor.column);
+      this.#plot.stage.redraw();
+      announce(this.#window.whole ? 'All in view' : `${this.#window.count} points in view`);
+    };
+    this.#plot = new Plot(this.#cursor, this.#window, { page: 1, zoom });
+    this.#plot.stage.root.id = `${id}-plot`;
+    this.#table = new NumberTable(`${id}-numbers`, this.#cursor);
+    const button = (text: string, click: () => void): HTMLButtonElement =>
+      h('button', { type: 'button', click }, text);
+    this.root = h(
+      'figure',
+      { class: 'figure plot-panel', id },
+      this.#title,
+      this.#plot.stage.root,
+      box('key', this.#place, this.#legend),
+      h('figcaption', { class: 'control-doc' }, caption),
+      box(
+        'button-row',
+        this.#table.toggle,
+        button('CSV', () => this.#csv()),
+        button('JSON', () => this.#json()),
+        button('SVG', () => this.#picture(saveSvg, 'svg')),
+        button('PNG', () => this.#picture(savePng, 'png')),
+      ),
+      this.#table.root,
+    );
+    this.#cursor.subscribe(() => this.#point());
+  }
+
+  show(data: PanelData): void {
+    this.#data = data;
+    const { series, xs } = data.plot;
+    this.#cursor.fit(xs.length, Math.max(1, series.length));
+    this.#window.fit(xs.length);
+    setText(this.#title, data.title);
+    this.#plot.show(data.plot);
+    this.#table.show(data.table);
+    this.#values = series.map(() => h('span', { class: 'number key-value' }));
+    this.#legend.replaceChildren(
+      ...series.map((one, i) => {
+        const look = `look${one.look % looks}${one.faint ? ' faint' : ''}`;
+        return h(
+          'li',
+          { 'data-series': one.letter || one.name },
+          h('span', { class: `swatch ${look}`, 'aria-hidden': 'true' }, one.letter),
+          h('span', { class: 'key-name' }, one.name),
+          this.#values[i] as HTMLElement,
+        );
+      }),
+    );
+    this.#point(false);
+  }
+
+  #point(speak = true): void {
+    const data = this.#data;
+    if (!data) return;
+    if (this.#window.reveal(this.#cursor.column)) this.#plot.stage.redraw();
+    const { active, column, row, pinned } = this.#cursor;
+    const place = active
+      ? data.xText(column)
+      : 'Point at the figure, or Tab to it and use the arrows.';
+    setText(this.#place, pinned ? `${place} · pinned` : place);
+    data.plot.series.forEach((one, i) => {
+      const value = one.values[column] as number;
+      const shown = Number.isFinite(value) ? grouped(value, 6) : '—';
+      setText(this.#values[i] as HTMLElement, active ? shown : '');
+      this.#values[i]?.parentElement?.classList.toggle('here', active && i === row);
+    });
+    const one = data.plot.series[row];
+    if (active && speak && one) {
+      const value = one.values[column] as number;
+      announce(`${place}: ${one.name} ${Number.isFinite(value) ? exact(value) : 'none'}`);
+    }
+  }
+
+  #lines(): string[] {
+    return [...(this.#data?.remarks ?? []), location.href];
+  }
+  #csv(): void {
+    const data = this.#data;
+    if (data)
+      download(
+        `${this.id}.csv`,
+        new Blob([csvOf(data.table, [data.title, ...this.#lines()])], { type: 'text/csv' }),
+      );
+  }
+  #json(): void {
+    const data = this.#data;
+    if (!data) return;
+    const { table, title } = data;
+    const rows = Array.from({ length: table.lines }, (_, line) =>
+      Object.fromEntries([
+        [table.lineName, table.lineText(line)],
+        ...table.columns.map((name, column) => [name, table.cell(line, column)]),
+      ]),
+    );
+    const text = JSON.stringify({ title, remarks: this.#lines(), rows }, null, 1);
+    download(`${this.id}.json`, new Blob([text], { type: 'application/json' }));
+  }
+  #picture(
+    save: (name: string, stage: Plot['stage'], text: { title: string; lines: string[] }) => unknown,
+    kind: string,
+  ): void {
+    const title = this.#data?.title ?? '';
+    void save(`${this.id}.${kind}`, this.#plot.stage, { title, lines: this.#lines() });
+  }
+}
