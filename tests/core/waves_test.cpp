@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "arches.hpp"
+#include "posenc/core/machine.hpp"
 #include "reference/numbers.hpp"
 
 namespace posenc {
@@ -116,6 +118,22 @@ TEST(Waves, HaveTheSameBitsWhateverWasAskedBefore) {
     ASSERT_TRUE(c.same_bits(fresh_c)) << p;
     ASSERT_TRUE(s.same_bits(fresh_s)) << p;
   }
+}
+
+template <class A>
+class StoreRounded : public AtEveryWidth<A> {};
+TYPED_TEST_SUITE(StoreRounded, Arches);
+
+TYPED_TEST(StoreRounded, RoundsEachLaneToTheNearestFloat32) {
+  using V = xsimd::batch<double, TypeParam>;
+  constexpr std::size_t width = V::size;
+  alignas(V) double from[2 * width];
+  for (std::size_t i = 0; i < 2 * width; ++i)
+    from[i] = (i % 2 == 0 ? 1 : -1e30) / (3.0 + static_cast<double>(i));
+  float to[2 * width + 1] = {};
+  store_rounded<TypeParam>(V::load_aligned(from), V::load_aligned(from + width), to);
+  for (std::size_t i = 0; i < 2 * width; ++i) EXPECT_EQ(to[i], static_cast<float>(from[i]));
+  EXPECT_EQ(to[2 * width], 0);
 }
 
 TEST(Waves, RoundOnceToFloat32) {

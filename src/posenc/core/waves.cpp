@@ -3,14 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "posenc/core/lanes.hpp"
+#include "posenc/core/machine.hpp"
 #include "posenc/core/register_tile.hpp"
-
-#ifdef __wasm_simd128__
-#include <wasm_simd128.h>
-#endif
 
 namespace posenc {
 namespace {
@@ -76,20 +72,7 @@ void whole_vector(const double* angles, double* cosines, double* sines) {
   }
 }
 
-/// Rounds two vectors to float32.
-void store(Doubles first, Doubles second, float* to) {
-#ifdef __wasm_simd128__
-  // Two instructions; the compiler makes twelve of the loop below.
-  const v128_t low = wasm_f32x4_demote_f64x2_zero(first),
-               high = wasm_f32x4_demote_f64x2_zero(second);
-  wasm_v128_store(to, wasm_i64x2_shuffle(low, high, 0, 2));
-#else
-  alignas(Doubles) double lane[static_cast<std::size_t>(2 * width)];
-  first.store_aligned(lane);
-  second.store_aligned(lane + width);
-  for (Index i = 0; i < 2 * width; ++i) to[i] = static_cast<float>(lane[i]);
-#endif
-}
+void store(Doubles first, Doubles second, float* to) { store_rounded<Arch>(first, second, to); }
 void store(Doubles first, Doubles second, double* to) {
   first.store_unaligned(to);
   second.store_unaligned(to + width);
