@@ -29,7 +29,7 @@ Status check_positions(const Encoding& e, const double* positions, Index sets, I
   for (Index b = 0; b < sets; ++b)
     if (Status s = e.accepts(Positions::of(positions + b * axes * rows, rows, axes)); !s) {
       Error error = s.error();
-      if (error.index >= 0) error.index += static_cast<double>(b * rows);
+      if (error.index >= 0) error.index += static_cast<double>(b * axes * rows);
       return error;
     }
   return {};
@@ -49,17 +49,18 @@ void start_from(const float* from, float* x, Index count) {
 Status embed(const Encoding& e, const EmbedArguments& a) {
   if (!e.traits().sites.embed) return unsupported(e, "an encoding that is added to embeddings");
   if (Status s = check_width(e.embed_width(), a.width); !s) return s;
-  if (Status s = check_positions(e, a.positions, a.position_rows, 1, a.rows); !s) return s;
+  if (Status s = check_positions(e, a.positions, a.position_rows, a.axes, a.rows); !s) return s;
   // Rows are begun and finished while the cache holds them: 512 KB at a time, half of many an L2.
   const Index block = std::max<Index>(16, 131072 / std::max<Index>(1, a.width));
   for (Index b = 0; b < a.batch; ++b) {
-    const Positions positions =
-        Positions::of(a.positions + (a.position_rows > 1 ? b * a.rows : 0), a.rows);
-    for (Index t = 0; t < a.rows; t += block) {
-      const Index n = std::min(block, a.rows - t), at = (b * a.rows + t) * a.width;
-      start_from(a.from == nullptr ? nullptr : a.from + at, a.x + at, n * a.width);
-      e.embed({.rows = {a.x + at, n, a.width, a.width}, .positions = positions.slice(t, n)});
-    }
+    const Index set = a.position_rows > 1 ? b : 0;
+    const Positions positions = Positions::of(a.positions + set * a.axes * a.rows, a.rows, a.axes);
+    for (Index plane = b * a.heads; plane < (b + 1) * a.heads; ++plane)
+      for (Index t = 0; t < a.rows; t += block) {
+        const Index n = std::min(block, a.rows - t), at = (plane * a.rows + t) * a.width;
+        start_from(a.from == nullptr ? nullptr : a.from + at, a.x + at, n * a.width);
+        e.embed({.rows = {a.x + at, n, a.width, a.width}, .positions = positions.slice(t, n)});
+      }
   }
   return {};
 }
