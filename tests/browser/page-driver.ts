@@ -134,6 +134,19 @@ export async function goTo(page: Page, hash: string): Promise<void> {
   await settled(page);
 }
 
+/** Follows a link within the page, and waits until the page has. */
+export async function visit(page: Page, hash: string): Promise<void> {
+  await page.evaluate(
+    (where) =>
+      new Promise<void>((done) => {
+        addEventListener('hashchange', () => done(), { once: true });
+        location.hash = where;
+      }),
+    hash,
+  );
+  await settled(page);
+}
+
 export const numberAt = async (page: Page, selector: string): Promise<number> =>
   Number((await page.locator(selector).first().textContent()) ?? Number.NaN);
 

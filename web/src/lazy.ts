@@ -8,6 +8,7 @@ type Open = (engine: Engine, store: Store) => Promise<void>;
 
 const loaders: Readonly<Record<string, () => Promise<{ open: Open }>>> = {
   beyond: () => import('./labs/beyond/lab.ts'),
+  words: () => import('./labs/words/lab.ts'),
   config: () => import('./labs/doctor/lab.ts'),
 };
 

@@ -6,7 +6,7 @@ import type { EncodingInfo } from '../model/manifest.ts';
 import { gridOf, placesIn, stridesOf } from '../model/places.ts';
 import { effective, optionsOf, type Settings, type Table } from '../model/settings.ts';
 
-const isTable = (value: unknown): value is Table =>
+export const isTable = (value: unknown): value is Table =>
   typeof value === 'object' && value !== null && 'shape' in value;
 
 function optionsText(info: EncodingInfo, settings: Settings): { text: string; hasTables: boolean } {
@@ -27,7 +27,7 @@ const randomText = `const random = (shape, deviation) => ({
 `;
 
 /** An expression for the positions of the first `count` tokens, `count` being an expression itself. */
-function positionsText(
+export function positionsText(
   info: EncodingInfo,
   grid: readonly number[] | undefined,
   count: number | string,

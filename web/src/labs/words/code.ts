@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layer on screen as a program that prints the same weights, number for number.
+import { headDimOf, kept, type Question, settingsOf } from '../../compute/words.ts';
+import { actsAt, actsInAttention, actsNowhere, type EncodingInfo } from '../../model/manifest.ts';
+import { gridOf } from '../../model/places.ts';
+import { optionsOf, type Settings, valueWidth } from '../../model/settings.ts';
+import { isTable, positionsText } from '../../parts/code.ts';
+
+const conditions = {
+  open: 'true',
+  causal: 'key <= query',
+  prefix: 'key <= query || key < span',
+  window: 'key <= query && query - key < span',
+  first: `key <= query && (query - key < span || key < ${kept})`,
+} as const;
+
+/** Tables are the page's own repeatable ones. */
+function optionsText(info: EncodingInfo, settings: Settings): string {
+  const parts = Object.entries(optionsOf(info, settings)).map(([name, value]) => {
+    if (!isTable(value)) return `${name}: ${JSON.stringify(value)}`;
+    const deviation = info.tables.find((table) => table.name === name)?.deviation ?? 1;
+    return `${name}: table('${name}', ${JSON.stringify(value.shape)}, ${deviation})`;
+  });
+  return `{ ${parts.join(', ')} }`;
+}
+
+export function wordsCode(question: Question, chosen: EncodingInfo): string {
+  const { words, layer, mask, span, part } = question;
+  const info = part === 'content' || actsNowhere(chosen) ? undefined : chosen;
+  const settings = info && settingsOf(info, layer);
+  const grid = info && settings && gridOf(info, settings, words.length);
+  const made =
+    info && settings
+      ? `const encoding = pe.encoding('${info.id}', ${optionsText(info, settings)});
+const positions = ${positionsText(info, grid, 'count')};
+`
+      : '';
+  const values = info && settings ? valueWidth(info, settings, headDimOf(layer)) : headDimOf(layer);
+  const options = [
+    'weights: true',
+    ...(mask === 'open'
+      ? []
+      : mask === 'causal'
+        ? ['causal: true']
+        : [`mask: { shape: [count, count], data: mask }`]),
+    ...(info && actsInAttention(info)
+      ? ['encoding, queryPositions: positions, keyPositions: positions']
+      : []),
+  ];
+  const masked =
+    mask === 'open' || mask === 'causal'
+      ? ''
+      : `const span = ${span};
+const mask = Uint8Array.from({ length: count * count }, (_, i) => {
+  const [query, key] = [Math.floor(i / count), i % count];
+  return Number(${conditions[mask]});
+});
+`;
+  return `import { load } from 'posenc';
+
+// The repeatable random numbers of the page: a hash, a generator, and sums of twelve.
+const hash = (text) => {
+  let value = 0x811c9dc5;
+  for (let i = 0; i < text.length; i += 1) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
+  return value >>> 0;
+};
+const normal = (seed, size, deviation = 1) => {
+  let state = seed >>> 0;
+  const next = () => {
+    state = (state + 0x9e3779b9) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
+    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);
+    return ((mixed ^ (mixed >>> 15)) >>> 0) / 4294967296;
+  };
+  return Float32Array.from({ length: size }, () => {
+    let sum = -6;
+    for (let i = 0; i < 12; i += 1) sum += next();
+    return sum * deviation;
+  });
+};
+
+const table = (name, shape, deviation) => ({
+  shape,
+  data: normal(hash(\`\${name}:\${shape.join('x')}\`), shape.reduce((a, b) => a * b, 1), deviation),
+});
+
+const pe = await load();
+const words = ${JSON.stringify(words)};
+const [heads, width, count] = [${layer.heads}, ${layer.width}, words.length];
+const headDim = width / heads;
+${made}let rows = new Float32Array(count * width);
+words.forEach((word, place) => rows.set(normal(hash(${part === 'position' ? "''" : 'word.toLowerCase()'}), width), place * width));
+${info && actsAt(info, 'embed') ? 'rows = encoding.embed({ shape: [count, width], data: rows }, positions).data;\n' : ''}const project = (name) => {
+  const matrix = normal(hash(\`${layer.seed}:\${name}\`), width * width, ${layer.sharpness} / Math.sqrt(width));
+  const data = new Float32Array(count * width);
+  for (let row = 0; row < count; row += 1)
+    for (let column = 0; column < width; column += 1) {
+      let sum = 0;
+      for (let i = 0; i < width; i += 1) sum += rows[row * width + i] * matrix[i * width + column];
+      data[(Math.floor(column / headDim) * count + row) * headDim + (column % headDim)] = sum;
+    }
+  return { shape: [heads, count, headDim], data };
+};
+${masked}const values = { shape: [heads, count, ${values}], data: new Float32Array(heads * count * ${values}) };
+const { weights } = pe.attention(project('query'), project('key'), values, { ${options.join(', ')} });
+console.log(JSON.stringify([...weights.data]));
+`;
+}
