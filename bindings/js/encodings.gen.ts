@@ -787,7 +787,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "learned",
@@ -851,6 +852,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "table"
   ]
  },
  {
@@ -950,7 +954,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ]
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope",
@@ -1031,7 +1036,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ]
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-linear",
@@ -1119,7 +1125,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "logarithmic": true
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-ntk",
@@ -1226,7 +1233,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 16
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-dynamic-ntk",
@@ -1344,7 +1352,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ]
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-ntk-by-parts",
@@ -1488,7 +1497,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "default": false
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-yarn",
@@ -1674,7 +1684,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "default": false
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-longrope",
@@ -1822,7 +1833,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 1000000000000000
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-llama3",
@@ -1941,7 +1953,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "logarithmic": true
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-proportional",
@@ -2036,7 +2049,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "logarithmic": true
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-power",
@@ -2131,7 +2145,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "logarithmic": true
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-truncated",
@@ -2251,7 +2266,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "logarithmic": true
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "xpos",
@@ -2346,7 +2362,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 1000000000000000
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rerope",
@@ -2445,7 +2462,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 1000000000
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "leaky-rerope",
@@ -2554,7 +2572,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 1000000000
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "self-extend",
@@ -2675,7 +2694,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 1000000000
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "dual-chunk",
@@ -2795,7 +2815,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "max": 1000000000
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "mrope",
@@ -2905,7 +2926,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ]
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-2d",
@@ -3039,7 +3061,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ]
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "rope-mixed",
@@ -3114,6 +3137,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.5
    }
+  ],
+  "gradients": [
+   "frequencies"
   ]
  },
  {
@@ -3186,6 +3212,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 1
    }
+  ],
+  "gradients": [
+   "phases"
   ]
  },
  {
@@ -3297,7 +3326,10 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ]
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": [
+   "slopes"
+  ]
  },
  {
   "id": "t5",
@@ -3379,6 +3411,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 1
    }
+  ],
+  "gradients": [
+   "table"
   ]
  },
  {
@@ -3477,6 +3512,11 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "keyTable",
+   "valueTable",
+   "queryTable"
   ]
  },
  {
@@ -3639,6 +3679,12 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "u",
+   "v",
+   "relative",
+   "projected"
   ]
  },
  {
@@ -3751,7 +3797,13 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "default": false
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": [
+   "r1",
+   "r2",
+   "w1",
+   "w2"
+  ]
  },
  {
   "id": "sandwich",
@@ -3814,7 +3866,8 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "logarithmic": true
    }
   ],
-  "tables": []
+  "tables": [],
+  "gradients": []
  },
  {
   "id": "fire",
@@ -3936,6 +3989,14 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "hiddenWeight",
+   "hiddenBias",
+   "outWeight",
+   "outBias",
+   "c",
+   "multiplier"
   ]
  },
  {
@@ -3992,6 +4053,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "table"
   ]
  },
  {
@@ -4126,6 +4190,10 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     "deviation": 0.02,
     "usual": true
    }
+  ],
+  "gradients": [
+   "positionQuery",
+   "positionKey"
   ]
  },
  {
@@ -4191,6 +4259,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 1
    }
+  ],
+  "gradients": [
+   "table"
   ]
  },
  {
@@ -4289,6 +4360,11 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.1
    }
+  ],
+  "gradients": [
+   "hiddenWeight",
+   "hiddenBias",
+   "outWeight"
   ]
  },
  {
@@ -4381,6 +4457,10 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "relPosH",
+   "relPosW"
   ]
  },
  {
@@ -4444,6 +4524,9 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.5
    }
+  ],
+  "gradients": [
+   "table"
   ]
  },
  {
@@ -4596,6 +4679,14 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
     ],
     "deviation": 0.02
    }
+  ],
+  "gradients": [
+   "hiddenWeight",
+   "hiddenBias",
+   "innerWeight",
+   "innerBias",
+   "outWeight",
+   "outBias"
   ]
  }
 ];

@@ -75,4 +75,6 @@ export interface EncodingInfo {
   readonly lengthPolicy: string;
   readonly fields: readonly FieldInfo[];
   readonly tables: readonly TableInfo[];
+  /** The options whose gradients the backward pass gives. */
+  readonly gradients: readonly string[];
 }

@@ -11,3 +11,6 @@
 
 // `attention(arguments)`, with any of the encodings inside.
 #include "posenc/attention/arguments.hpp"
+
+// `attention_backward(arguments)`: gradients of q, k, v and of learned options.
+#include "posenc/attention/backward.hpp"

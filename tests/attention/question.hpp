@@ -200,30 +200,37 @@ inline double query_scale(const posenc::QueryScale& q, double m) {
   return 1 + q.factor * std::log(1 + std::floor((q.kind == Kind::llama4 ? m + 1 : m) / q.length));
 }
 
-/// The reference's answer; `terms` says what the encodings do, everything else is added here, all
-/// but the query scale at explicit positions.
-inline Answer answer(const Question& ask, Terms terms = {}) {
-  const AttentionShape& s = ask.shape;
+/// What the reference must know of a question, which has to live as long; `terms` says what the
+/// encodings do, everything else is added here, all but the query scale at explicit positions.
+inline Terms terms_of(const Question& ask, Terms terms = {}) {
   const Mask& mask = ask.mask;
   const auto encoding_bias = terms.bias;
-  terms.visible = [&](Index b, Index h, Index t, Index j) {
+  terms.visible = [&ask, &mask](Index b, Index h, Index t, Index j) {
     if (!ask.shows(b, t, j)) return false;
     if (mask.allowed.size() > 0) return mask.allowed[mask.at(b, h, t, j)] != 0;
     return mask.bias.size() == 0 || mask.bias[mask.at(b, h, t, j)] != -infinity;
   };
-  terms.bias = [&](Index b, Index h, Index t, Index j) {
+  terms.bias = [&mask, encoding_bias](Index b, Index h, Index t, Index j) {
     const double added = mask.bias.size() > 0 ? mask.bias[mask.at(b, h, t, j)] : 0.0;
     return added + (encoding_bias ? encoding_bias(b, h, t, j) : 0.0);
   };
   terms.softcap = ask.softcap;
   terms.sinks = ask.sinks;
   if (!terms.temperature && ask.query_scale.kind != posenc::QueryScale::Kind::none)
-    terms.temperature = [&](Index b, Index t) {
+    terms.temperature = [&ask](Index b, Index t) {
       return query_scale(ask.query_scale, static_cast<double>(ask.place(b, t)));
     };
-  const double scale =
-      ask.scale.value_or(s.head_dim > 0 ? 1 / std::sqrt(static_cast<double>(s.head_dim)) : 1);
-  Answer given = attention(s, ask.q, ask.k, ask.v, scale, terms);
+  return terms;
+}
+inline double scale_of(const Question& ask) {
+  const Index dim = ask.shape.head_dim;
+  return ask.scale.value_or(dim > 0 ? 1 / std::sqrt(static_cast<double>(dim)) : 1);
+}
+
+/// The reference's answer.
+inline Answer answer(const Question& ask, Terms terms = {}) {
+  const AttentionShape& s = ask.shape;
+  Answer given = attention(s, ask.q, ask.k, ask.v, scale_of(ask), terms_of(ask, std::move(terms)));
   for (Index row = 0; row < given.log_sum_exp.size(); ++row)  // what is in no sequence has no sink
     if (!ask.exists(row / s.queries / s.heads, row % s.queries)) given.log_sum_exp[row] = -infinity;
   return given;

@@ -46,6 +46,35 @@ TYPED_TEST(VectorTables, MultiplyFourRowsWithAnyRunOfVectors) {
     }
 }
 
+TEST(VectorTable, PullsGradientsOfProductsBack) {
+  const Index count = 40, depth = 3;
+  auto table = VectorTable::make(2, count, depth);
+  ASSERT_TRUE(reference::succeeds(table));
+  Random random(4);
+  for (Index i = 0; i < count; ++i)
+    for (Index k = 0; k < depth; ++k) table->at(1, i, k) = static_cast<float>(random.normal());
+  const Array<float> own = random.floats(depth), by = random.floats(count);
+  Array<float> weights(table->columns()), own_gradient(depth, 1);
+  for (Index i = 5; i < 37; ++i) weights[i] = by[i];
+  Array<double> sums(table->size());
+  table->pull_back<xsimd::default_arch>(own.data(), 2, weights.data(), 1, 5, 37,
+                                        own_gradient.data(), sums.data());
+  for (Index k = 0; k < depth; ++k) {
+    double want = 1;
+    for (Index i = 5; i < 37; ++i) want += 2.0 * by[i] * table->at(1, i, k);
+    EXPECT_NEAR(own_gradient[k], want, tolerance);
+  }
+  Array<float> rows(count * 2 * depth);
+  table->collect(sums.data(), 2, count, rows.data());
+  for (Index i = 0; i < count; ++i)
+    for (Index k = 0; k < depth; ++k) {
+      EXPECT_EQ(rows[i * 2 * depth + k], 0) << "the other plane";
+      const double want = i >= 5 && i < 37 ? 2.0 * by[i] * own[k] : 0;
+      EXPECT_NEAR(rows[(i * 2 + 1) * depth + k], want, tolerance) << i << ' ' << k;
+    }
+  EXPECT_EQ(weights, Array<float>(table->columns())) << "ready for the next";
+}
+
 TEST(VectorTable, SaysHowMuchRoomItsProductsNeed) {
   const auto table = VectorTable::make(1, 40, 6);
   ASSERT_TRUE(reference::succeeds(table));

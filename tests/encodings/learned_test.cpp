@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "posenc/encodings/learned.hpp"
 
+#include "posenc/core/apply.hpp"
+
 #include "arches.hpp"
 #include "reference/options.hpp"
 
@@ -157,6 +159,26 @@ TEST(Learned, FollowsAPermutationOfTokensAndChangesNothingWhenZero) {
   Array<float> x{1, -2, 3};
   zero.embed({.rows = {x.data(), 1, 3, 3}, .positions = positions({3})});
   EXPECT_EQ(x, (Array<float>{1, -2, 3}));
+}
+
+TEST(Learned, SumsTheGradientOfARowOverAllThatTookIt) {
+  const Encoding e = made<Learned>(table_of(4, 2).text("pastEnd", "clamp"));
+  const Array<float> by{1, 2, 3, 4, 5, 6, 7, 8};
+  const Array<double> p{1, 9};
+  Array<float> table(8);
+  float* tables[] = {table.data()};
+  ASSERT_TRUE(succeeds(embed_backward(e, {.gradient = by.data(),
+                                          .batch = 2,
+                                          .rows = 2,
+                                          .width = 2,
+                                          .positions = p.data(),
+                                          .tables = tables})));
+  EXPECT_EQ(table, (Array<float>{0, 0, 1 + 5, 2 + 6, 0, 0, 3 + 7, 4 + 8}));
+  EXPECT_TRUE(fails_with(embed_backward(e, {.rows = 2, .width = 3, .positions = p.data()}),
+                         Errc::shape_mismatch, "x"));
+  const Encoding strict = made<Learned>(table_of(4, 2));
+  EXPECT_TRUE(fails_with(embed_backward(strict, {.rows = 2, .width = 2, .positions = p.data()}),
+                         Errc::position_out_of_table, "positions"));
 }
 
 TEST(Learned, RefusesOptionsThatDoNotFit) {

@@ -93,7 +93,7 @@ TEST(Manifest, ListsEveryEncodingWithItsOptions) {
       EXPECT_TRUE(contains(own, R"({"name":")" + std::string(f.name) + '"')) << f.name;
     for (std::string_view key :
          {"title", "summary", "formula", "paper", "url", "usedBy", "sites", "axes", "positions",
-          "relative", "contentFree", "lengthPolicy", "fields", "tables"})
+          "relative", "contentFree", "lengthPolicy", "fields", "tables", "gradients"})
       EXPECT_TRUE(contains(own, '"' + std::string(key) + "\":")) << E::spec.id << ' ' << key;
     return false;
   });

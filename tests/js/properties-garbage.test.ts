@@ -12,8 +12,7 @@ import {
 import { describe, expect, it } from 'vitest';
 import { anyEncoding, expectGoldenAnswer, pe } from './support/instance.ts';
 import { randomTensor } from './support/numbers.ts';
-
-const runs = (numRuns: number) => ({ numRuns, seed: 20_17 });
+import { runs } from './support/runs.ts';
 
 /** Anything, typed arrays, shapes and option objects more often than chance would have it. */
 const garbage: fc.Arbitrary<unknown> = fc.oneof(
@@ -51,6 +50,15 @@ const attentionNames = [
   'logSumExp',
   'out',
   'window',
+  'prefix',
+  'keyLengths',
+  'queryLengths',
+  'cuSeqlens',
+  'softcap',
+  'sinks',
+  'queryScale',
+  'qNorm',
+  'kNorm',
 ];
 const attentionOptions = fc.dictionary(fc.constantFrom(...attentionNames), garbage, { maxKeys: 4 });
 

@@ -7,8 +7,8 @@ import { describe, it } from 'vitest';
 import { pe } from './support/instance.ts';
 import { expectClose, expectSame, noise, randomTensor, sizeOf, tensor } from './support/numbers.ts';
 import { referenceAttention } from './support/reference.ts';
+import { runs } from './support/runs.ts';
 
-const runs = (numRuns: number) => ({ numRuns, seed: 20_17 });
 const seeds = fc.integer({ min: 1, max: 2 ** 31 });
 const position = fc.oneof(
   fc.integer({ min: -5000, max: 5000 }),

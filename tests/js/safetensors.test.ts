@@ -8,6 +8,7 @@ import { fixture } from './config/fixtures.ts';
 import { caught } from './support/failure.ts';
 import { pe } from './support/instance.ts';
 import { expectSame, noise } from './support/numbers.ts';
+import { runs } from './support/runs.ts';
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
 
@@ -207,7 +208,7 @@ describe('headers', () => {
           }
         },
       ),
-      { numRuns: 5000 },
+      runs(5000),
     );
   });
 });

@@ -40,25 +40,13 @@ class Attend {
         if ((moved && g == 0) || scores_.rotations.per_head())
           scores_.rotations.fill(placement, g * s_.group());
         scores_.panels.pack(b, g, scores_.rotations);
-        for_each_block(b, g);
+        for_each_block(s_, std::max<Index>(1, a_.tiles.queries), b, g,
+                       [&](const Block& block) { attend(block); });
       }
     }
   }
 
  private:
-  void for_each_block(Index b, Index g) {
-    if (s_.queries == 0) return;
-    const Index rows = std::max<Index>(1, a_.tiles.queries);
-    const Index heads_at_once = std::clamp<Index>(rows / s_.queries, 1, s_.group());
-    for (Index h = 0; h < s_.group(); h += heads_at_once)
-      for (Index t = 0; t < s_.queries; t += rows)
-        attend(Block{.batch = b,
-                     .first_head = g * s_.group() + h,
-                     .heads = std::min(heads_at_once, s_.group() - h),
-                     .first_query = t,
-                     .count = std::min(rows, s_.queries - t)});
-  }
-
   void attend(const Block& block) {
     scores_.load(block);
     start(block);

@@ -47,4 +47,26 @@ bool pack_rows(const float* rows, Index stride, Index n, Index depth, float* pan
   return xsimd::reduce_add(residue) == 0.0f;
 }
 
+/// out[r] += sum over i < depth of a[r][i] times line i of `panels`, which pack_rows filled. Rows come
+/// in whole groups of tile_rows. Where the lines are not all finite, those that meet a 0 are left
+/// out: 0 is what hidden pairs have, and NaN times it would spread.
+template <class Arch>
+void add_product(View2<const float> a, const float* panels, Index capacity, Index depth,
+                 bool finite, View2<float> out) {
+  constexpr Index width = panel_width<Arch>;
+  for (Index r = 0; r < a.rows; r += tile_rows)
+    for (Index c = 0; c < out.cols; c += width) {
+      const float* panel = panels + c * capacity;
+      if (finite) {
+        RegisterTile<Arch>::product(a.row(r), a.stride, panel, depth)
+            .add_to(out.row(r) + c, out.stride);
+        continue;
+      }
+      for (Index i = r; i < r + tile_rows; ++i)
+        for (Index k = 0; k < depth; ++k)
+          if (a.row(i)[k] != 0)
+            add_scaled<Arch>(a.row(i)[k], panel + k * width, out.row(i) + c, width);
+    }
+}
+
 }  // namespace posenc

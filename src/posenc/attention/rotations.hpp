@@ -71,16 +71,10 @@ class Rotations {
 
   /// Rotates rows that belong to the tokens from `first` on, in place.
   void rotate_queries(View2<float> rows, Index first, Index copy) const {
-    for (const Entry& e : entries())
-      rotate_rows<Arch>(e.rotation, rows,
-                        e.queries[at(e.encoding == remap_ ? copy : 0)].slice(first, rows.rows),
-                        false);
+    for (const Entry& e : entries()) turn(e, Role::query, rows, first, copy, false);
   }
   void rotate_keys(View2<float> rows, Index first, Index key_copy) const {
-    for (const Entry& e : entries())
-      rotate_rows<Arch>(e.rotation, rows,
-                        e.keys[at(e.encoding == remap_ ? key_copy : 0)].slice(first, rows.rows),
-                        false);
+    for (const Entry& e : entries()) turn(e, Role::key, rows, first, key_copy, false);
   }
 
   /// The one copy that every pair of the tile asks for, or -1: copies rise with the query and fall
@@ -97,12 +91,46 @@ class Rotations {
     remap_->choose(query, keys, copy);
   }
 
+  /// Back through rotate_queries or rotate_keys: turns the gradient of the rotated rows of one copy
+  /// into that of `given`. Angles that are learned get theirs through `learn(encoding, rows)`, with
+  /// the rows as they left their encoding; `room` holds as many.
+  template <class Learn>
+  void rotate_back(Role role, View2<const float> given, View2<float> gradient, Index first,
+                   Index copy, View2<float> room, Learn&& learn) const {
+    for (std::size_t i = count_; i-- > 0;) {
+      if (entries_[i].encoding->learns_angles()) {
+        for (Index t = 0; t < given.rows; ++t) std::copy_n(given.row(t), given.cols, room.row(t));
+        for (std::size_t before = 0; before <= i; ++before)
+          turn(entries_[before], role, room, first, copy, false);
+        learn(*entries_[i].encoding, room);
+      }
+      if (entries_[i].rotation.polar)
+        rotate_polar_back(entries_[i].rotation, given, gradient,
+                          tables_of(entries_[i], role, first, given.rows, copy));
+      else
+        turn(entries_[i], role, gradient, first, copy, true);
+    }
+  }
+  bool learns() const {
+    return std::any_of(entries().begin(), entries().end(),
+                       [](const Entry& e) { return e.encoding->learns_angles(); });
+  }
+
  private:
   struct Entry {
     const Encoding* encoding = nullptr;
     Rotation rotation{};
     std::array<View2<float>, max_copies> queries{}, keys{};
   };
+  void turn(const Entry& e, Role role, View2<float> rows, Index first, Index copy,
+            bool back) const {
+    rotate_rows<Arch>(e.rotation, rows, tables_of(e, role, first, rows.rows, copy), back);
+  }
+  View2<const float> tables_of(const Entry& e, Role role, Index first, Index count,
+                               Index copy) const {
+    const auto& tables = role == Role::query ? e.queries : e.keys;
+    return tables[at(e.encoding == remap_ ? copy : 0)].slice(first, count);
+  }
   static constexpr std::size_t at(Index i) { return static_cast<std::size_t>(i); }
   static View2<float> rows(Arena& arena, Index count, Index width) {
     return {arena.take<float>(count, width), count, width, width};

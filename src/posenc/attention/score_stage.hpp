@@ -21,12 +21,12 @@ class ScoreStage {
         placement(a),
         rotations(a),
         panels(a),
-        sites_(a.encodings),
+        sites(a.encodings),
         scale_(effective_scale(a)) {
     const Index wanted =
         std::max<Index>(1, std::min(a.tiles.queries, a.shape.queries * a.shape.group()));
     rows = round_up(wanted, tile_rows);
-    for (const SiteOrder::Entry& e : sites_.all())
+    for (const SiteOrder::Entry& e : sites.all())
       scratch_size_ = std::max(scratch_size_, e.encoding->score_scratch(rows, panels.tile_keys));
   }
 
@@ -38,6 +38,7 @@ class ScoreStage {
   Placement placement;
   Rotations<Arch> rotations;
   Panels<Arch> panels;
+  SiteOrder sites;
   Index rows = 0;       ///< rows of the largest block, a multiple of tile_rows
   View2<float> tile{};  ///< [rows, tile_keys]: the scores, then the weights
 
@@ -50,7 +51,7 @@ class ScoreStage {
     others_ = arena.take<float>((rotations.copies() - 1) * rows, panels.tile_keys);
     chosen_ = arena.take<std::uint8_t>(panels.tile_keys);
     scratch_ = arena.take<float>(scratch_size_);
-    carry_ = arena.take<float>(rows, sites_.carry_width());
+    carry_ = arena.take<float>(rows, sites.carry_width());
     temperatures_ = arena.take<float>(rows);
     seen_ = arena.take<SeenKeys>(rows);
   }
@@ -72,8 +73,7 @@ class ScoreStage {
         rotations.rotate_queries(part, seg.first_query, copy);
       }
       for (Index i = 0; i < block.rows(); ++i) {
-        const xsimd::batch<float, Arch> scale(
-            static_cast<float>(scale_ * temperature(block.query(i))));
+        const xsimd::batch<float, Arch> scale(row_scale(block.query(i)));
         float* row = all.row(i);
         for_each_vector<Arch>(
             all.cols, [&](Index k, auto io) { io.store(io.load(row + k) * scale, row + k); });
@@ -83,15 +83,15 @@ class ScoreStage {
     fresh_ = true;
   }
 
-  /// Calls `f(tile)` for each tile that some query of the block may see.
+  /// Calls `f(tile)` for each tile that some query of the block may see, or in the opposite order.
   template <class F>
-  void for_each_tile(const Block& block, F&& f) const {
+  void for_each_tile(const Block& block, F&& f, bool backwards = false) const {
     const KeyRange keys = range_of(block);
     if (keys.empty()) return;
     const Index size = panels.tile_keys, first = keys.first / size,
                 end = (keys.last + size - 1) / size;
     for (Index i = 0; i < end - first; ++i) {
-      const Index j = (sites_.newest_first() ? end - 1 - i : first + i) * size;
+      const Index j = (sites.newest_first() != backwards ? end - 1 - i : first + i) * size;
       const KeyTile tile{j, std::min(size, keys.last - j)};
       if (!hidden(block, tile)) f(tile);
     }
@@ -123,24 +123,65 @@ class ScoreStage {
 
   /// Fills `tile` for a block that was loaded.
   void compute(const Block& block, const KeyTile& keys) {
-    multiply(block, keys);
-    for (const SiteOrder::Entry& e : sites_.of_content()) {
-      if (e.encoding->traits().cumulative) hide(block, keys);
-      score(block, keys, e);
-    }
-    if (a_.softcap > 0) cap(block, keys);
-    for (const SiteOrder::Entry& e : sites_.of_position()) score(block, keys, e);
-    fresh_ = false;
+    compute_before(sites.all().size(), block, keys);
     if (visibility.has_gaps()) hide_gaps(block, keys);
     if (visibility.has_mask()) mask(block, keys);
   }
-
- private:
+  /// Fills it with what site `stop` is given, before anything but a sum over keys is hidden.
+  void compute_before(std::size_t stop, const Block& block, const KeyTile& keys) {
+    multiply(block, keys);
+    const std::size_t content = sites.of_content().size();
+    for (std::size_t i = 0; i < content && i <= stop; ++i) {
+      const SiteOrder::Entry& e = sites.all()[i];
+      if (e.encoding->traits().cumulative) hide(block, keys);
+      if (i < stop) score(block, keys, e);
+    }
+    if (a_.softcap > 0 && stop >= content) cap(block, keys);
+    for (std::size_t i = content; i < stop; ++i) score(block, keys, sites.all()[i]);
+    fresh_ = false;
+  }
+  // For the way back, which meets the tiles of a block once more and in the opposite order.
+  void keep_carry(float* to) const { std::copy_n(carry_, rows * sites.carry_width(), to); }
+  void restore_carry(const float* from, bool first) {
+    std::copy_n(from, rows * sites.carry_width(), carry_);
+    fresh_ = first;
+  }
+  /// What the rows of query t were multiplied by.
+  float row_scale(Index t) const { return static_cast<float>(scale_ * temperature(t)); }
+  /// The one copy that the scores of a tile come from, or -1: then each pair chooses.
+  Index copy_of(const Block& block, const KeyTile& keys) const {
+    return rotations.copy_of(placement.queries.slice(block.first_query, block.count),
+                             placement.keys.slice(keys.first, keys.count));
+  }
+  /// The query rows of the block, rotated and scaled.
   View2<float> queries(Index copy) const {
     const Index dim = rotations.width();
     return {queries_ + copy * rows * dim, rows, dim, dim};
   }
 
+  /// What an encoding is given of one head's part of the block.
+  ScoreTile score_tile(const Block& block, const Segment& seg, const KeyTile& keys,
+                       const SiteOrder::Entry& e) const {
+    const AttentionShape& s = a_.shape;
+    View2<float> scores = tile.slice(seg.first_row, seg.count);
+    scores.cols = keys.count;
+    return {.scores = scores,
+            .q = queries(0).slice(seg.first_row, seg.count),
+            .k = {a_.k.at(block.batch, seg.head / s.group(), keys.first), keys.count, s.head_dim,
+                  a_.k.row},
+            .q_pos =
+                placement.seen_by(*e.encoding, placement.queries).slice(seg.first_query, seg.count),
+            .k_pos = placement.seen_by(*e.encoding, placement.keys).slice(keys.first, keys.count),
+            .head = seg.head,
+            .scale = static_cast<float>(scale_),
+            .scratch = scratch_,
+            .carry = {carry_ + seg.first_row * sites.carry_width() + e.carry_at, seg.count,
+                      e.encoding->carry_width(), sites.carry_width()},
+            .first = fresh_,
+            .temperatures = temperatures_};
+  }
+
+ private:
   /// What query t is multiplied by for where it stands.
   double temperature(Index t) const {
     const double position = placement.queries[t];
@@ -183,8 +224,7 @@ class ScoreStage {
   }
 
   void multiply(const Block& block, const KeyTile& keys) {
-    const Index copy = rotations.copy_of(placement.queries.slice(block.first_query, block.count),
-                                         placement.keys.slice(keys.first, keys.count));
+    const Index copy = copy_of(block, keys);
     if (copy >= 0) return product(block, keys, copy, tile.data);
     for (Index c = 0; c < rotations.copies(); ++c)
       product(block, keys, c, c == 0 ? tile.data : other(c));
@@ -212,27 +252,6 @@ class ScoreStage {
   void score(const Block& block, const KeyTile& keys, const SiteOrder::Entry& e) const {
     for (Index i = 0; i < block.heads; ++i)
       e.encoding->score(score_tile(block, block.segment(i), keys, e));
-  }
-
-  ScoreTile score_tile(const Block& block, const Segment& seg, const KeyTile& keys,
-                       const SiteOrder::Entry& e) const {
-    const AttentionShape& s = a_.shape;
-    View2<float> scores = tile.slice(seg.first_row, seg.count);
-    scores.cols = keys.count;
-    return {.scores = scores,
-            .q = queries(0).slice(seg.first_row, seg.count),
-            .k = {a_.k.at(block.batch, seg.head / s.group(), keys.first), keys.count, s.head_dim,
-                  a_.k.row},
-            .q_pos =
-                placement.seen_by(*e.encoding, placement.queries).slice(seg.first_query, seg.count),
-            .k_pos = placement.seen_by(*e.encoding, placement.keys).slice(keys.first, keys.count),
-            .head = seg.head,
-            .scale = static_cast<float>(scale_),
-            .scratch = scratch_,
-            .carry = {carry_ + seg.first_row * sites_.carry_width() + e.carry_at, seg.count,
-                      e.encoding->carry_width(), sites_.carry_width()},
-            .first = fresh_,
-            .temperatures = temperatures_};
   }
 
   void cap(const Block& block, const KeyTile& keys) const {
@@ -272,7 +291,6 @@ class ScoreStage {
     }
   }
 
-  SiteOrder sites_;
   double scale_;
   bool fresh_ = true;
   Index scratch_size_ = 0;

@@ -64,6 +64,22 @@ Status embed(const Encoding& e, const EmbedArguments& a) {
   return {};
 }
 
+Status embed_backward(const Encoding& e, const EmbedGradientArguments& a) {
+  if (!e.traits().sites.embed) return unsupported(e, "an encoding that is added to embeddings");
+  if (Status s = check_width(e.embed_width(), a.width); !s) return s;
+  if (Status s = check_positions(e, a.positions, a.position_rows, 1, a.rows); !s) return s;
+  auto sums = Buffer<double>::make(static_cast<std::size_t>(e.gradient_size()));
+  if (!sums) return sums.error();
+  for (Index b = 0; b < a.batch; ++b) {
+    const double* positions = a.positions + (a.position_rows > 1 ? b * a.rows : 0);
+    e.row_gradient({.rows = {a.gradient + b * a.rows * a.width, a.rows, a.width, a.width},
+                    .positions = Positions::of(positions, a.rows),
+                    .sums = sums->data()});
+  }
+  e.collect_gradients(sums->data(), a.tables);
+  return {};
+}
+
 Status rotate(const Encoding& e, const RotateArguments& a) {
   if (!e.traits().sites.rotate) return unsupported(e, "an encoding that rotates");
   if (Status s = check_width(e.head_dim(), a.width); !s) return s;

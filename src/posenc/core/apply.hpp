@@ -20,6 +20,18 @@ struct EmbedArguments {
 /// Errors: UNSUPPORTED without that site, SHAPE_MISMATCH of the width, those of the positions.
 Status embed(const Encoding& encoding, const EmbedArguments& arguments);
 
+/// The gradients of an embedding's learned options, from that of what it was added to. `tables` as in
+/// Encoding::collect_gradients; the gradient of x is that of the result.
+struct EmbedGradientArguments {
+  const float* gradient = nullptr;
+  Index batch = 1, rows = 0, width = 0;
+  const double* positions = nullptr;
+  Index position_rows = 1;
+  float* const* tables = nullptr;
+};
+/// Errors: as for embed, and OUT_OF_MEMORY for the sums, in float64.
+Status embed_backward(const Encoding& encoding, const EmbedGradientArguments& arguments);
+
 /// Rotates x [batch, heads, rows, width] in place at `positions` [position_rows, axes, rows]. `from`
 /// as above (null is not allowed). `length` 0: one more than the greatest position of
 /// each set. Where the rotation makes rows grow, those of x are so much wider than those of `from`,

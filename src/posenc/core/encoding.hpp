@@ -4,76 +4,21 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <new>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "posenc/core/options.hpp"
 #include "posenc/core/result.hpp"
-#include "posenc/core/rotation.hpp"
+#include "posenc/core/sites.hpp"
 #include "posenc/core/spec.hpp"
-#include "posenc/core/view.hpp"
 
 namespace posenc {
-
-/// xPos treats queries and keys differently; every other rotation does not.
-enum class Role : std::uint8_t { query, key };
-
-/// embed: rows [n, E] of one sequence; the encoding adds its rows in place.
-struct RowBlock {
-  View2<float> rows;
-  Positions positions;
-};
-
-/// rotate: fills out [n, 2 * pairs] with cosines, then sines (amplitude included), per position.
-struct AngleBlock {
-  View2<float> out{};
-  Positions positions{};
-  Role role = Role::query;
-  double length = 0;          ///< tokens seen in all; dynamic scalings depend on it
-  Index copy = 0;             ///< which of the encoding's copies(); 0 for all but distance remaps
-  Index head = 0;             ///< where each head has a table of its own
-  double* scratch = nullptr;  ///< room for `pairs` frequencies
-};
-
-/// score: scaled scores of a block, before the mask and the softmax, changed in place.
-struct ScoreTile {
-  View2<float> scores;   ///< [queries, keys]
-  View2<const float> q;  ///< the query rows, rotated and multiplied by `scale` and temperature
-  View2<const float> k;  ///< the key rows as given, not rotated
-  Positions q_pos, k_pos;
-  Index head = 0;            ///< query head
-  float scale = 1.0f;        ///< what the scores were multiplied by; content terms on k need it
-  float* scratch = nullptr;  ///< room for score_scratch(queries, keys) floats
-  View2<float> carry{};  ///< [queries, carry_width()]: kept from tile to tile of a block of queries
-  bool first = true;     ///< the first tile of the block: carry holds nothing yet
-  /// [queries]: what each query was multiplied by for where it stands, beside `scale`; null: 1.
-  const float* temperatures = nullptr;
-  constexpr float temperature(Index query) const {
-    return temperatures == nullptr ? 1.0f : temperatures[query];
-  }
-};
-
-/// value: unnormalised weights of a block and the rows they are summed into. Rescaling the running
-/// sum rescales what is added here too, so value terms compose with the online softmax.
-struct ValueTile {
-  View2<const float> weights;  ///< [queries, keys]; masked ones are 0
-  View2<float> out;            ///< [queries, value width]
-  Positions q_pos, k_pos;
-  Index head = 0;
-};
-
-/// What a rotary encoding does at one length: all there is to know of a RoPE scaling.
-struct Plan {
-  std::span<const double> inverse_frequencies;  ///< radians per position, one per pair
-  double attention_factor = 1;                  ///< multiplies cos and sin
-  double logit_scale = 1;                       ///< multiplies the softmax scale
-  Rotation rotation;
-  LengthPolicy length_policy = LengthPolicy::fixed;
-};
 
 template <class E, class Arch = xsimd::default_arch>
 concept Embeds = requires(const E& e, const RowBlock& b) { e.embed(Arch{}, b); };
@@ -88,6 +33,23 @@ concept Scores = requires(const E& e, const ScoreTile& t) { e.score(Arch{}, t); 
 template <class E, class Arch = xsimd::default_arch>
 concept AddsValues = requires(const E& e, const ValueTile& t) { e.value(Arch{}, t); };
 
+template <class E, class Arch = xsimd::default_arch>
+concept ScoresBackwards =
+    requires(const E& e, const ScoreGradient& g) { e.score_gradient(Arch{}, g); };
+template <class E, class Arch = xsimd::default_arch>
+concept AddsValuesBackwards =
+    requires(const E& e, const ValueGradient& g) { e.value_gradient(Arch{}, g); };
+template <class E>
+concept RotatesBackwards = requires(const E& e, const AngleGradient& g) { e.angle_gradient(g); };
+template <class E>
+concept EmbedsBackwards = requires(const E& e, const RowGradient& g) { e.row_gradient(g); };
+
+/// Whether gradients of q, k and v are right without another word of the encoding: a score term
+/// that is added and looks at neither q nor k passes them through.
+template <class E>
+inline constexpr bool differentiable =
+    (!Scores<E> || ScoresBackwards<E> || (E::spec.content_free && E::gradients.empty())) &&
+    (!AddsValues<E> || AddsValuesBackwards<E>);
 /// Counts distances in its own way: `place` says where a position stands in one of the copies, so
 /// that differences of places are the distances in force.
 template <class E>
@@ -131,6 +93,16 @@ struct EncodingDefaults {
   }
   /// Tables of angles: 1 for all heads, or one per query head.
   Index table_heads() const { return 1; }
+
+  /// The learned options whose gradients the backward pass gives, by name.
+  static constexpr std::array<std::string_view, 0> gradients{};
+  /// Doubles that the backward hooks of the sites sum into; they start from 0.
+  Index gradient_size() const { return 0; }
+  /// From those sums to gradients in the shapes of the options: tables[i] belongs to gradients[i],
+  /// starts from 0, and is null where it is not wanted. The sums may be used up.
+  void collect_gradients(double* /*sums*/, float* const* /*tables*/) const {}
+  /// Whether score_gradient() must see the scores as they were before score().
+  bool needs_scores() const { return false; }
 };
 
 template <class E>
@@ -185,6 +157,13 @@ class Encoding {
     hooks_->choose(self_, query, keys, copy);
   }
   Index table_heads() const { return hooks_->table_heads(self_); }
+  std::span<const std::string_view> gradients() const { return hooks_->gradients; }
+  Index gradient_size() const { return hooks_->gradient_size(self_); }
+  void collect_gradients(double* sums, float* const* tables) const {
+    hooks_->collect_gradients(self_, sums, tables);
+  }
+  bool needs_scores() const { return hooks_->needs_scores(self_); }
+  bool differentiable() const { return hooks_->differentiable; }
   bool remaps_distance() const { return hooks_->place != nullptr; }
   /// Only where distances are remapped.
   double place(Role role, Index copy, double position) const {
@@ -200,6 +179,11 @@ class Encoding {
   }
   void score(const ScoreTile& tile) const { hooks_->score(self_, tile); }
   void value(const ValueTile& tile) const { hooks_->value(self_, tile); }
+  void score_gradient(const ScoreGradient& g) const { hooks_->score_gradient(self_, g); }
+  void value_gradient(const ValueGradient& g) const { hooks_->value_gradient(self_, g); }
+  void row_gradient(const RowGradient& g) const { hooks_->row_gradient(self_, g); }
+  bool learns_angles() const { return hooks_->angle_gradient != nullptr; }
+  void angle_gradient(const AngleGradient& g) const { hooks_->angle_gradient(self_, g); }
 
  private:
   struct Hooks {
@@ -226,6 +210,15 @@ class Encoding {
     Plan (*plan)(const void*, double, double*);
     void (*score)(const void*, const ScoreTile&);
     void (*value)(const void*, const ValueTile&);
+    bool differentiable;
+    std::span<const std::string_view> gradients;
+    Index (*gradient_size)(const void*);
+    void (*collect_gradients)(const void*, double*, float* const*);
+    bool (*needs_scores)(const void*);
+    void (*score_gradient)(const void*, const ScoreGradient&);
+    void (*value_gradient)(const void*, const ValueGradient&);
+    void (*row_gradient)(const void*, const RowGradient&);
+    void (*angle_gradient)(const void*, const AngleGradient&);  ///< null: not learned
   };
   template <class E, class Arch>
   static const Hooks hooks_of;
@@ -302,6 +295,36 @@ const Encoding::Hooks Encoding::hooks_of{
         [](const void* self, const ValueTile& tile) {
           if constexpr (AddsValues<E, Arch>) static_cast<const E*>(self)->value(Arch{}, tile);
         },
+    .differentiable = posenc::differentiable<E>,
+    .gradients = E::gradients,
+    .gradient_size = [](const void* self) { return static_cast<const E*>(self)->gradient_size(); },
+    .collect_gradients =
+        [](const void* self, double* sums, float* const* tables) {
+          static_cast<const E*>(self)->collect_gradients(sums, tables);
+        },
+    .needs_scores = [](const void* self) { return static_cast<const E*>(self)->needs_scores(); },
+    .score_gradient =
+        [](const void* self, const ScoreGradient& g) {
+          if constexpr (ScoresBackwards<E, Arch>)
+            static_cast<const E*>(self)->score_gradient(Arch{}, g);
+        },
+    .value_gradient =
+        [](const void* self, const ValueGradient& g) {
+          if constexpr (AddsValuesBackwards<E, Arch>)
+            static_cast<const E*>(self)->value_gradient(Arch{}, g);
+        },
+    .row_gradient =
+        [](const void* self, const RowGradient& g) {
+          if constexpr (EmbedsBackwards<E>) static_cast<const E*>(self)->row_gradient(g);
+        },
+    .angle_gradient = []() -> void (*)(const void*, const AngleGradient&) {
+      if constexpr (RotatesBackwards<E>)
+        return [](const void* self, const AngleGradient& g) {
+          static_cast<const E*>(self)->angle_gradient(g);
+        };
+      else
+        return nullptr;
+    }(),
 };
 
 template <class Arch, PositionalEncoding E>

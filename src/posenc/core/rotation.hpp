@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -69,6 +70,20 @@ void rotate_polar(const Rotation& r, View2<float> rows, View2<const float> table
       io.store(length * io.load(cos + i), a + i);
       io.store(length * io.load(sin + i), b + i);
     });
+  }
+}
+
+/// The way back: turns the gradient of such vectors into that of `given`, in its first channels.
+inline void rotate_polar_back(const Rotation& r, View2<const float> given, View2<float> gradient,
+                              View2<const float> table) {
+  for (Index t = 0; t < given.rows; ++t) {
+    float *a = gradient.row(t), *b = a + r.partner;
+    const float *cos = table.row(t), *sin = cos + r.pairs;
+    for (Index i = 0; i < r.pairs; ++i) {
+      const float along = a[i] * cos[i] + b[i] * sin[i];
+      // The slope of softplus; a key that is hidden has no part in it, whatever it holds.
+      a[i] = along == 0 ? 0.0f : along / (1 + std::exp(-given.row(t)[i]));
+    }
   }
 }
 

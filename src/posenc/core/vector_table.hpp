@@ -32,7 +32,11 @@ class VectorTable {
   }
 
   /// Element k of vector i.
-  float& at(Index plane, Index i, Index k) { return data_.data()[offset(plane, i) + k * block]; }
+  float& at(Index plane, Index i, Index k) { return data_.data()[place(plane, i, k)]; }
+
+  /// Where element k of vector i stands among size().
+  Index place(Index plane, Index i, Index k) const { return offset(plane, i) + k * block; }
+  Index size() const { return static_cast<Index>(data_.size()); }
 
   Index depth() const { return depth_; }
   /// Floats that `products` needs, rows of the query block included.
@@ -49,6 +53,33 @@ class VectorTable {
       RegisterTile<Arch>::template product<block>(rows, depth_, data_.data() + offset(plane, i),
                                                   depth_)
           .store(out + i, columns_);
+  }
+
+  /// The way back from products of `factor * own`: with weights[i] the gradient of the product with
+  /// vector i, 0 outside first .. last - 1, adds to that of `own` and to those of the vectors, which
+  /// `sums` holds in the order of this table. Then makes the weights 0 again.
+  template <class Arch>
+  void pull_back(const float* own, float factor, float* weights, Index plane, Index first,
+                 Index last, float* own_gradient, double* sums) const {
+    for (Index i = first / block * block; i < last; i += block) {
+      const Index at = offset(plane, i);
+      for (Index k = 0; k < depth_; ++k) {
+        const float* line = data_.data() + at + k * block;
+        own_gradient[k] += factor * dot<Arch>(weights + i, line, block);
+        const double scaled = static_cast<double>(factor) * own[k];
+        double* sum = sums + at + k * block;
+        for (Index c = 0; c < block; ++c) sum[c] += scaled * weights[i + c];
+      }
+    }
+    if (first < last) std::fill(weights + first, weights + last, 0.0f);
+  }
+
+  /// From such sums to rows of a table [count][planes][depth]; null is not wanted.
+  void collect(const double* sums, Index planes, Index count, float* rows) const {
+    if (rows == nullptr) return;
+    for (Index i = 0; i < count; ++i)
+      for (Index p = 0; p < planes; ++p)
+        for (Index k = 0; k < depth_; ++k) *rows++ = static_cast<float>(sums[place(p, i, k)]);
   }
 
  private:

@@ -7,6 +7,7 @@
 
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/tile_gradients.hpp"
 
 namespace posenc {
 
@@ -110,9 +111,30 @@ class Alibi : public EncodingDefaults {
     }
   }
 
+  static constexpr std::array<std::string_view, 1> gradients{"slopes"};
+  Index gradient_size() const { return given_ ? heads() : 0; }
+  /// As if nothing were rounded.
+  template <class Arch>
+  void score_gradient(Arch, const ScoreGradient& g) const {
+    if (!given_) return;
+    double sum = 0;
+    if (form_ == Form::key)
+      for (Index i = 0; i < g.gradient.rows; ++i)
+        for (Index j = 0; j < g.gradient.cols; ++j) sum += g.gradient.row(i)[j] * g.tile.k_pos[j];
+    else
+      for_each_distance(g, [&](double relative, double by) {
+        sum += by * (form_ == Form::symmetric ? -std::abs(relative) : relative);
+      });
+    g.sums[g.tile.head] += static_cast<double>(scale_) * sum;
+  }
+  void collect_gradients(double* sums, float* const* tables) const {
+    round_gradients(sums, gradient_size(), tables[0]);
+  }
+
  private:
   Alibi(const Options& o, Buffer<float> slopes)
       : slopes_(std::move(slopes)),
+        given_(!o.slopes.empty()),
         form_(o.form),
         rounding_(o.rounding),
         scale_(static_cast<float>(o.slope_scale)) {}
@@ -149,6 +171,7 @@ class Alibi : public EncodingDefaults {
   }
 
   Buffer<float> slopes_;
+  bool given_;  ///< and not the series
   Form form_;
   Rounding rounding_;
   float scale_;

@@ -59,7 +59,9 @@ class Cope : public EncodingDefaults {
   Index head_dim() const { return table_.depth(); }
   /// The sum of the gates of all keys newer than the tile.
   Index carry_width() const { return 1; }
-  Index score_scratch(Index, Index cols) const { return table_.scratch() + round_up(cols, 4); }
+  Index score_scratch(Index, Index cols) const {
+    return table_.scratch() + table_.columns() + 2 * round_up(cols, 4);
+  }
   Status accepts(const Positions& positions) const { return check_real_positions(positions); }
 
   template <class Arch>
@@ -80,6 +82,59 @@ class Cope : public EncodingDefaults {
                                            t.scores.row(i + r), t.scores.cols);
       }
     }
+  }
+
+  static constexpr std::array<std::string_view, 1> gradients{"table"};
+  Index gradient_size() const { return table_.size(); }
+  bool needs_scores() const { return true; }
+  /// A gate moves the positions of its own and of all older keys, so on the way back, from the
+  /// oldest key to the newest, `carry` sums what the positions passed so far ask for.
+  template <class Arch>
+  void score_gradient(Arch, const ScoreGradient& g) const {
+    const ScoreTile& t = g.tile;
+    const Index cols = g.gradient.cols, columns = table_.columns();
+    float* const block = t.scratch;
+    float* const logits = block + tile_rows * table_.depth();
+    float* const by_logits = logits + tile_rows * columns;
+    float* const gates = by_logits + columns;
+    float* const by_places = gates + round_up(cols, 4);
+    const float factor = scale_logits_ ? 1.0f : inverse(t.scale);
+    std::fill_n(by_logits, columns, 0.0f);
+    for (Index i = 0; i < g.gradient.rows; i += tile_rows) {
+      const Index count = load_rows(t.q, i, factor, block);
+      table_.products<Arch>(block, 0, 0, static_cast<Index>(last_) + 1, logits);
+      for (Index r = 0; r < count; ++r) {
+        float* const by = g.gradient.row(i + r);
+        const float* z = logits + r * columns;
+        open_gates<Arch>(t.scores.row(i + r), cols, gates);
+        float sum = passed(t, i + r);
+        for (Index j = cols; j-- > 0;) {
+          sum += gates[j];
+          const float p = sum < last_ ? sum : last_;
+          const auto below = static_cast<Index>(p);
+          const float w = p - static_cast<float>(below);
+          by_logits[below] += by[j] * (1 - w);
+          by_places[j] = 0;
+          if (p == last_) continue;
+          by_logits[below + 1] += by[j] * w;
+          by_places[j] = by[j] * (z[below + 1] - z[below]);
+        }
+        float& carried = g.carry.row(i + r)[0];
+        for (Index j = 0; j < cols; ++j) {
+          carried += by_places[j];
+          by[j] += carried * gates[j] * (1 - gates[j]);
+        }
+        table_.pull_back<Arch>(t.q.row(i + r), factor, by_logits, 0, 0,
+                               static_cast<Index>(last_) + 1, g.q.row(i + r), g.sums);
+      }
+    }
+  }
+  void collect_gradients(double* sums, float* const* tables) const {
+    const auto count = static_cast<Index>(last_) + 1;
+    if (tables[0] == nullptr) return;
+    for (Index k = 0; k < table_.depth(); ++k)
+      for (Index p = 0; p < count; ++p)
+        tables[0][k * count + p] = static_cast<float>(sums[table_.place(0, p, k)]);
   }
 
  private:

@@ -114,6 +114,37 @@ class Deberta : public EncodingDefaults {
     if ((terms_ & p2c) != 0) add_products<Arch>(t, t.k, t.scale, queries_, t.k_pos, t.q_pos, -1);
   }
 
+  static constexpr std::array<std::string_view, 2> gradients{"positionQuery", "positionKey"};
+  Index gradient_size() const { return queries_.size() + keys_.size(); }
+  template <class Arch>
+  void score_gradient(Arch, const ScoreGradient& g) const {
+    const ScoreTile& t = g.tile;
+    const auto term = [&](const View2<const float>& own, const View2<float>& own_gradient,
+                          float factor, const VectorTable& table, double* sums, bool by_query) {
+      std::fill_n(t.scratch, table.columns(), 0.0f);
+      for (Index a = 0; a < own.rows; ++a) {
+        Index first = table.columns(), last = 0;
+        for (Index b = 0; b < (by_query ? g.gradient.cols : g.gradient.rows); ++b) {
+          const Index i = by_query ? a : b, j = by_query ? b : a;
+          const float by = g.gradient.row(i)[j];
+          if (by == 0) continue;
+          const Index c = row(t.q_pos[i] - t.k_pos[j]);
+          t.scratch[c] += by_query ? by : by * t.temperature(i);
+          first = std::min(first, c);
+          last = std::max(last, c + 1);
+        }
+        table.pull_back<Arch>(own.row(a), factor, t.scratch, t.head, first, last,
+                              own_gradient.row(a), sums);
+      }
+    };
+    if ((terms_ & c2p) != 0) term(t.q, g.q, 1.0f, keys_, g.sums + queries_.size(), true);
+    if ((terms_ & p2c) != 0) term(t.k, g.k, t.scale, queries_, g.sums, false);
+  }
+  void collect_gradients(double* sums, float* const* tables) const {
+    queries_.collect(sums, heads_, count_, tables[0]);
+    keys_.collect(sums + queries_.size(), heads_, count_, tables[1]);
+  }
+
  private:
   explicit Deberta(const Options& o) : heads_(o.heads), head_dim_(o.head_dim), terms_(o.terms) {}
 
@@ -163,6 +194,7 @@ class Deberta : public EncodingDefaults {
 
   Status index_distances(const Options& o) {
     const Index span = o.buckets.value_or(o.max_distance);
+    count_ = 2 * span;
     reach_ = o.limit ? o.max_distance - 1 : o.max_distance;
     auto rows = Buffer<std::int32_t>::make(static_cast<std::size_t>(2 * reach_ + 1));
     if (!rows) return rows.error();
@@ -194,7 +226,7 @@ class Deberta : public EncodingDefaults {
     return {};
   }
 
-  Index heads_, head_dim_;
+  Index heads_, head_dim_, count_ = 0;  ///< count: rows of each table
   unsigned terms_;
   VectorTable keys_, queries_;
   Index reach_ = 0;            ///< farther distances have the rows of this one

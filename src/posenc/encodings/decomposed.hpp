@@ -107,9 +107,41 @@ class Decomposed : public EncodingDefaults {
       add_axis<Arch>(t, axes_[static_cast<std::size_t>(a)], t.q_pos.axis(a), t.k_pos.axis(a));
   }
 
+  static constexpr std::array<std::string_view, 2> gradients{"relPosH", "relPosW"};
+  Index gradient_size() const { return axes_[0].table.size() + axes_[1].table.size(); }
+  template <class Arch>
+  void score_gradient(Arch, const ScoreGradient& g) const {
+    const ScoreTile& t = g.tile;
+    const float unscaled = t.scale == 0 ? 0.0f : 1 / t.scale;
+    double* sums = g.sums;
+    for (Index a = 0; a < 2; ++a) {
+      const Axis& axis = axes_[static_cast<std::size_t>(a)];
+      std::fill_n(t.scratch, axis.table.columns(), 0.0f);
+      for (Index i = 0; i < g.gradient.rows; ++i) {
+        Index first = axis.table.columns(), last = 0;
+        for (Index j = 0; j < g.gradient.cols; ++j) {
+          const Index c = axis.offset(t.q_pos.axis(a)[i], t.k_pos.axis(a)[j]);
+          t.scratch[c] += g.gradient.row(i)[j];
+          first = std::min(first, c);
+          last = std::max(last, c + 1);
+        }
+        axis.table.template pull_back<Arch>(t.q.row(i), unscaled, t.scratch, 0, first, last,
+                                            g.q.row(i), sums);
+      }
+      sums += axis.table.size();
+    }
+  }
+  void collect_gradients(double* sums, float* const* tables) const {
+    for (std::size_t a = 0; a < 2; ++a) {
+      if (tables[a] != nullptr) axes_[a].collect(sums, tables[a]);
+      sums += axes_[a].table.size();
+    }
+  }
+
  private:
   struct Axis {
     VectorTable table;  ///< one vector per offset
+    Index given = 0;    ///< rows before they were resized
     double query_step = 1, key_step = 1, origin = 0, largest = 0;
 
     /// The row of the table; clamped, since a key may stand where only queries have a place.
@@ -118,23 +150,40 @@ class Decomposed : public EncodingDefaults {
       return static_cast<Index>(std::clamp(at, 0.0, 2 * largest - 2));
     }
 
-    /// Linear interpolation between the centres of rows, the ends held.
-    Status resize(const Table& from, Index dim) {
+    /// Linear interpolation between the centres of rows, the ends held: calls `use(i, low, high, w)`
+    /// for row i = (1 - w) given[low] + w given[high].
+    template <class Use>
+    void for_each_blend(Use&& use) const {
       const auto rows = static_cast<Index>(2 * largest - 1);
-      auto made = VectorTable::make(1, rows, dim);
-      if (!made) return made.error();
-      const double ratio = static_cast<double>(from.shape[0]) / static_cast<double>(rows);
+      const double ratio = static_cast<double>(given) / static_cast<double>(rows);
       for (Index i = 0; i < rows; ++i) {
         const double place = std::max((static_cast<double>(i) + 0.5) * ratio - 0.5, 0.0);
-        const Index low = std::min(static_cast<Index>(place), from.shape[0] - 1);
-        const Index high = std::min(low + 1, from.shape[0] - 1);
-        const double w = place - static_cast<double>(low);
+        const Index low = std::min(static_cast<Index>(place), given - 1);
+        use(i, low, std::min(low + 1, given - 1), place - static_cast<double>(low));
+      }
+    }
+
+    Status resize(const Table& from, Index dim) {
+      const auto rows = static_cast<Index>(2 * largest - 1);
+      given = from.shape[0];
+      auto made = VectorTable::make(1, rows, dim);
+      if (!made) return made.error();
+      for_each_blend([&](Index i, Index low, Index high, double w) {
         for (Index k = 0; k < dim; ++k)
           made->at(0, i, k) =
               static_cast<float>((1 - w) * from.row(low)[k] + w * from.row(high)[k]);
-      }
+      });
       table = std::move(*made);
       return {};
+    }
+    void collect(const double* sums, float* rows) const {
+      for_each_blend([&](Index i, Index low, Index high, double w) {
+        for (Index k = 0; k < table.depth(); ++k) {
+          const double by = sums[table.place(0, i, k)];
+          rows[low * table.depth() + k] += static_cast<float>((1 - w) * by);
+          rows[high * table.depth() + k] += static_cast<float>(w * by);
+        }
+      });
     }
   };
 

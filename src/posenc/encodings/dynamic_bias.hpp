@@ -7,6 +7,7 @@
 
 #include "posenc/core/position_rules.hpp"
 #include "posenc/core/tile_distances.hpp"
+#include "posenc/core/tile_gradients.hpp"
 
 namespace posenc {
 
@@ -117,10 +118,103 @@ class DynamicBias : public EncodingDefaults {
     });
   }
 
+  static constexpr std::array<std::string_view, 6> gradients{
+      "hiddenWeight", "hiddenBias", "innerWeight", "innerBias", "outWeight", "outBias"};
+  /// By head and distance as biases_, then the tables one after the other, then room for the
+  /// network's units: before and after the activation, and two layers of gradients.
+  Index gradient_size() const {
+    return static_cast<Index>(biases_.size()) + start(6) + (2 * layers() + 4) * width();
+  }
+  template <class Arch>
+  void score_gradient(Arch, const ScoreGradient& g) const {
+    const Index head = g.tile.head;
+    double* kept = g.sums + head * (2 * o_.reach + 1) + o_.reach;
+    for_each_distance(g, [&](double relative, double by) {
+      if (std::abs(relative) <= o_.reach && relative == std::trunc(relative))
+        kept[static_cast<Index>(relative)] += by;
+      else
+        pull_back(-relative, head, head + 1, &by, 0, g.sums + biases_.size());
+    });
+  }
+  void collect_gradients(double* sums, float* const* tables) const {
+    double* of_tables = sums + biases_.size();
+    const Index row = 2 * o_.reach + 1;
+    for (Index c = 0; c < row; ++c)
+      pull_back(static_cast<double>(o_.reach - c), 0, o_.heads, sums + c, row, of_tables);
+    for (Index t = 0; t < 6; ++t)
+      round_gradients(of_tables + start(t), start(t + 1) - start(t), tables[t]);
+  }
+
  private:
   explicit DynamicBias(Options o) : o_(std::move(o)) {}
 
   Index width() const { return o_.hidden_weight.shape[0]; }
+  Index layers() const { return o_.inner_weight.shape[0]; }
+  /// Of table t among the sums, in the order of `gradients`; without outBias there is room for it.
+  Index start(Index t) const {
+    const Index n = width();
+    const std::array sizes{
+        n, n, layers() * n * n, layers() * n, Index{o_.heads} * n, Index{o_.heads}};
+    Index sum = 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(t); ++i) sum += sizes[i];
+    return sum;
+  }
+  double slope(double x) const {
+    if (o_.activation == Activation::relu) return x > 0 ? 1 : 0;
+    const double gate = 1 / (1 + std::exp(-x));
+    return gate * (1 + x * (1 - gate));
+  }
+
+  /// From the gradients of the biases of heads first .. last - 1 at one distance, `step` apart, to
+  /// those of the tables.
+  void pull_back(double distance, Index first, Index last, const double* by, Index step,
+                 double* sums) const {
+    const Index n = width();
+    const double x =
+        o_.log_distance ? std::copysign(std::log1p(std::abs(distance)), distance) : distance;
+    double* const before = sums + start(6);
+    double* const after = before + (layers() + 1) * n;
+    double *own = after + (layers() + 1) * n, *below = own + n;
+    for (Index layer = 0; layer <= layers(); ++layer)
+      for (Index u = 0; u < n; ++u) {
+        double sum = layer == 0
+                         ? o_.hidden_weight.data.data()[u] * x + o_.hidden_bias.data.data()[u]
+                         : static_cast<double>(o_.inner_bias.row(layer - 1)[u]);
+        if (layer > 0)
+          for (Index w = 0; w < n; ++w) sum += inner(layer, u)[w] * after[(layer - 1) * n + w];
+        before[layer * n + u] = sum;
+        after[layer * n + u] = activate(sum);
+      }
+    std::fill_n(own, n, 0.0);
+    for (Index h = first; h < last; ++h, by += step) {
+      sums[start(5) + h] += *by;
+      for (Index u = 0; u < n; ++u) {
+        own[u] += *by * o_.out_weight.row(h)[u];
+        sums[start(4) + h * n + u] += *by * after[layers() * n + u];
+      }
+    }
+    for (Index layer = layers(); layer > 0; --layer, std::swap(own, below)) {
+      std::fill_n(below, n, 0.0);
+      for (Index u = 0; u < n; ++u) {
+        const double sum = own[u] * slope(before[layer * n + u]);
+        sums[start(3) + (layer - 1) * n + u] += sum;
+        double* weights = sums + start(2) + ((layer - 1) * n + u) * n;
+        for (Index w = 0; w < n; ++w) {
+          weights[w] += sum * after[(layer - 1) * n + w];
+          below[w] += sum * inner(layer, u)[w];
+        }
+      }
+    }
+    for (Index u = 0; u < n; ++u) {
+      const double sum = own[u] * slope(before[u]);
+      sums[u] += sum * x;
+      sums[n + u] += sum;
+    }
+  }
+  /// The weights of unit u in the layer-th layer between, from 1.
+  const float* inner(Index layer, Index u) const {
+    return o_.inner_weight.data.data() + ((layer - 1) * width() + u) * width();
+  }
   float activate(double x) const {
     return static_cast<float>(o_.activation == Activation::relu ? std::max(x, 0.0)
                                                                 : x / (1 + std::exp(-x)));

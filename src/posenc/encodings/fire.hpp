@@ -7,6 +7,7 @@
 
 #include "posenc/core/position_rules.hpp"
 #include "posenc/core/tile_distances.hpp"
+#include "posenc/core/tile_gradients.hpp"
 
 namespace posenc {
 
@@ -80,8 +81,8 @@ class Fire : public EncodingDefaults {
                    .field = o.c == 0 ? "c" : "l",
                    .expected = "such that the denominator at position 0 is not 0",
                    .received = o.c == 0 ? o.c : o.l};
-    Fire made(o, threshold);
-    if (Status s = made.split(o); !s) return s.error();
+    Fire made(std::move(o), threshold);
+    if (Status s = made.split(made.o_); !s) return s.error();
     return made;
   }
 
@@ -110,14 +111,80 @@ class Fire : public EncodingDefaults {
     });
   }
 
+  static constexpr std::array<std::string_view, 6> gradients{
+      "hiddenWeight", "hiddenBias", "outWeight", "outBias", "c", "multiplier"};
+  /// For each head and piece the sums of gradient * x and of gradient, then for c and for L.
+  Index gradient_size() const { return 2 * heads_ * count_ + 2; }
+  template <class Arch>
+  void score_gradient(Arch, const ScoreGradient& g) const {
+    const ScoreTile& t = g.tile;
+    const auto fill = [&](double first, Index n, float* out) {
+      for (Index c = 0; c < n; ++c)
+        out[c] = static_cast<float>(psi(first + static_cast<double>(c)));
+    };
+    const Piece* pieces = pieces_.data() + t.head * count_;
+    double *sums = g.sums + 2 * t.head * count_, *numbers = g.sums + 2 * heads_ * count_;
+    Index at = 0;
+    for_each_row_by_distance(t, fill, [&](Index i, const float* psis) {
+      const double origin = std::max(t.q_pos[i], threshold_);
+      const double inverse = 1 / (psi(origin) + epsilon_);
+      for (Index j = 0; j < g.gradient.cols; ++j) {
+        const double by = g.gradient.row(i)[j], x = psis[j] * inverse;
+        while (at > 0 && x < pieces[at].start) --at;
+        while (at + 1 < count_ && x >= pieces[at + 1].start) ++at;
+        sums[2 * at] += by * x;
+        sums[2 * at + 1] += by;
+        const double by_x = by * pieces[at].slope * inverse;
+        numbers[0] += by_x * (psi_by_c(t.k_pos[j] - t.q_pos[i]) - x * psi_by_c(origin));
+        if (t.q_pos[i] < threshold_) numbers[1] -= by_x * x * c_ / (1 + c_ * threshold_);
+      }
+    });
+  }
+  void collect_gradients(double* sums, float* const* tables) const {
+    const Index width = o_.hidden_weight.shape[0];
+    const auto add = [&](std::size_t table, Index at, double by) {
+      if (tables[table] != nullptr) tables[table][at] += static_cast<float>(by);
+    };
+    for (Index h = 0; h < heads_; ++h)
+      for (Index p = 0; p < count_; ++p) {
+        const double by_x = sums[2 * (h * count_ + p)], by = sums[2 * (h * count_ + p) + 1];
+        const double x = inside(pieces_.data() + h * count_, count_, p);
+        add(3, h, by);
+        for (Index u = 0; u < width; ++u) {
+          const double w = o_.hidden_weight.data.data()[u], b = o_.hidden_bias.data.data()[u],
+                       out = o_.out_weight.row(h)[u];
+          if (w * x + b <= 0) continue;
+          add(0, u, out * by_x);
+          add(1, u, out * by);
+          add(2, h * width + u, w * by_x + b * by);
+        }
+      }
+    const double* numbers = sums + 2 * heads_ * count_;
+    add(4, 0, numbers[0] * std::copysign(1.0, o_.c));
+    add(5, 0, numbers[1] * o_.l * std::copysign(1.0, o_.l * o_.multiplier));
+  }
+
  private:
   /// slope x + offset, from x = start on.
   struct Piece {
     double start, slope, offset;
   };
 
-  Fire(const Options& o, double threshold)
-      : heads_(o.heads), c_(std::abs(o.c)), threshold_(threshold), epsilon_(o.epsilon) {}
+  Fire(Options o, double threshold)
+      : heads_(o.heads),
+        c_(std::abs(o.c)),
+        threshold_(threshold),
+        epsilon_(o.epsilon),
+        o_(std::move(o)) {}
+
+  /// Where units are on or off as everywhere in piece p.
+  static double inside(const Piece* pieces, Index count, Index p) {
+    return p + 1 == count ? pieces[p].start + 1 : (pieces[p].start + pieces[p + 1].start) / 2;
+  }
+  /// The derivative of psi by |c|.
+  double psi_by_c(double distance) const {
+    return std::abs(distance) / (1 + c_ * std::abs(distance));
+  }
 
   double psi(double distance) const { return std::log1p(c_ * std::abs(distance)); }
 
@@ -164,6 +231,7 @@ class Fire : public EncodingDefaults {
   Buffer<Piece> pieces_;  ///< [heads][count]
   Index heads_, count_ = 0;
   double c_, threshold_, epsilon_;
+  Options o_;
 };
 
 }  // namespace posenc

@@ -5,6 +5,7 @@
 
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/tile_gradients.hpp"
 
 namespace posenc {
 
@@ -59,7 +60,7 @@ class Forgetting : public EncodingDefaults {
         sums->data()[h * count + i] = o.form == Form::gates ? (sum += entry) : entry;
       }
     }
-    return Forgetting(std::move(*sums), o.heads, count);
+    return Forgetting(std::move(*sums), o, count);
   }
 
   Index heads() const { return heads_; }
@@ -95,9 +96,29 @@ class Forgetting : public EncodingDefaults {
     }
   }
 
+  static constexpr std::array<std::string_view, 1> gradients{"table"};
+  Index gradient_size() const { return heads_ * count_; }
+  template <class Arch>
+  void score_gradient(Arch, const ScoreGradient& g) const {
+    double* own = g.sums + g.tile.head * count_;
+    for (Index i = 0; i < g.gradient.rows; ++i)
+      for (Index j = 0; j < g.gradient.cols; ++j) {
+        const double by = g.gradient.row(i)[j];
+        own[static_cast<Index>(g.tile.q_pos[i])] += by;
+        own[static_cast<Index>(g.tile.k_pos[j])] -= by;
+      }
+  }
+  /// A single gate is part of the sums at every later position.
+  void collect_gradients(double* sums, float* const* tables) const {
+    if (gates_)
+      for (Index h = 0; h < heads_; ++h)
+        for (Index i = count_ - 1; i-- > 0;) sums[h * count_ + i] += sums[h * count_ + i + 1];
+    round_gradients(sums, gradient_size(), tables[0]);
+  }
+
  private:
-  Forgetting(Buffer<double> sums, Index heads, Index count)
-      : sums_(std::move(sums)), heads_(heads), count_(count) {}
+  Forgetting(Buffer<double> sums, const Options& o, Index count)
+      : sums_(std::move(sums)), heads_(o.heads), count_(count), gates_(o.form == Form::gates) {}
 
   double sum(Index head, double position) const {
     return sums_.data()[head * count_ + static_cast<Index>(position)];
@@ -105,6 +126,7 @@ class Forgetting : public EncodingDefaults {
 
   Buffer<double> sums_;  ///< [heads][count]
   Index heads_, count_;
+  bool gates_;
 };
 
 }  // namespace posenc

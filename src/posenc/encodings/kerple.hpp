@@ -6,6 +6,7 @@
 
 #include "posenc/core/position_rules.hpp"
 #include "posenc/core/tile_distances.hpp"
+#include "posenc/core/tile_gradients.hpp"
 
 namespace posenc {
 
@@ -64,15 +65,14 @@ class Kerple : public EncodingDefaults {
       return Error{.code = Errc::missing_option,
                    .field = o.w1.empty() ? "w1" : "w2",
                    .expected = "given together with the other"};
-    for (Buffer<double>* list : {&o.r1, &o.r2, &o.w1, &o.w2})
-      for (std::size_t h = 0; h < list->size(); ++h) (*list)[h] = std::max((*list)[h], o.minimum);
     if (o.kind == Kind::power)
       for (std::size_t h = 0; h < o.r2.size(); ++h)
-        if (o.r2[h] <= 0 || o.r2[h] > 2)  // beyond 2 the kernel is no kernel, and 0^0 is no penalty
+        // beyond 2 the kernel is no kernel, and 0^0 is no penalty
+        if (const double r2 = std::max(o.r2[h], o.minimum); r2 <= 0 || r2 > 2)
           return Error{.code = Errc::out_of_range,
                        .field = "r2",
                        .expected = "above 0 up to 2 for a power",
-                       .received = o.r2[h],
+                       .received = r2,
                        .index = static_cast<double>(h),
                        .low = 0,
                        .high = 2};
@@ -85,9 +85,8 @@ class Kerple : public EncodingDefaults {
 
   template <class Arch>
   void score(Arch, const ScoreTile& t) const {
-    const auto h = static_cast<std::size_t>(t.head);
-    if (!o_.w1.empty()) weaken<Arch>(t, o_.w1[h], o_.w2[h]);
-    const double r1 = o_.r1[h], r2 = o_.r2[h];
+    if (!o_.w1.empty()) weaken<Arch>(t, lifted(o_.w1, t.head), lifted(o_.w2, t.head));
+    const double r1 = lifted(o_.r1, t.head), r2 = lifted(o_.r2, t.head);
     add_by_distance<Arch>(t, 1.0f, [&](double first, Index n, float* out) {
       for (Index c = 0; c < n; ++c) {
         const double d = distance(first + static_cast<double>(c));
@@ -97,8 +96,41 @@ class Kerple : public EncodingDefaults {
     });
   }
 
+  static constexpr std::array<std::string_view, 4> gradients{"r1", "r2", "w1", "w2"};
+  Index gradient_size() const { return 4 * o_.heads; }
+  bool needs_scores() const { return !o_.w1.empty(); }
+  template <class Arch>
+  void score_gradient(Arch, const ScoreGradient& g) const {
+    const Index h = g.tile.head;
+    const double r1 = lifted(o_.r1, h), r2 = lifted(o_.r2, h);
+    double by_r1 = 0, by_r2 = 0;
+    for_each_distance(g, [&](double relative, double by) {
+      const double d = distance(relative);
+      if (d == 0) return;
+      const bool log = o_.kind == Kind::log;
+      const double base = log ? std::log1p(r2 * d) : std::pow(d, r2);
+      by_r1 -= by * base;
+      by_r2 -= by * r1 * (log ? d / (1 + r2 * d) : base * std::log(d));
+    });
+    add(g, 0, o_.r1, by_r1);
+    add(g, 1, o_.r2, by_r2);
+    if (!o_.w1.empty()) weaken_gradient(g);
+  }
+  void collect_gradients(double* sums, float* const* tables) const {
+    for (Index i = 0; i < (o_.w1.empty() ? 2 : 4); ++i)
+      round_gradients(sums + i * o_.heads, o_.heads, tables[i]);
+  }
+
  private:
   explicit Kerple(Options o) : o_(std::move(o)) {}
+
+  double lifted(const Buffer<double>& list, Index head) const {
+    return std::max(list.data()[head], o_.minimum);
+  }
+  /// A parameter below the minimum does not matter.
+  void add(const ScoreGradient& g, Index list, const Buffer<double>& given, double by) const {
+    if (given.data()[g.tile.head] >= o_.minimum) g.sums[list * o_.heads + g.tile.head] += by;
+  }
 
   double distance(double relative) const {
     return o_.symmetric ? std::abs(relative) : std::max(-relative, 0.0);
@@ -118,6 +150,24 @@ class Kerple : public EncodingDefaults {
         io.store(io.load(row + j) * io.load(factors + j), row + j);
       });
     });
+  }
+
+  void weaken_gradient(const ScoreGradient& g) const {
+    const double w1 = lifted(o_.w1, g.tile.head), w2 = lifted(o_.w2, g.tile.head);
+    double by_w1 = 0, by_w2 = 0;
+    for (Index i = 0; i < g.gradient.rows; ++i)
+      for (Index j = 0; j < g.gradient.cols; ++j) {
+        float& by = g.gradient.row(i)[j];
+        const double d = distance(g.tile.k_pos[j] - g.tile.q_pos[i]);
+        if (by == 0 || d == 0) continue;
+        const double power = std::pow(d, w2), factor = std::exp(-w1 * power);
+        const double each = by * factor * g.tile.scores.row(i)[j] * power;
+        by_w1 -= each;
+        by_w2 -= each * w1 * std::log(d);
+        by = static_cast<float>(by * factor);
+      }
+    add(g, 2, o_.w1, by_w1);
+    add(g, 3, o_.w2, by_w2);
   }
 
   Options o_;

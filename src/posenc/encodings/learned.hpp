@@ -6,6 +6,7 @@
 
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/tile_gradients.hpp"
 
 namespace posenc {
 
@@ -77,14 +78,28 @@ class Learned : public EncodingDefaults {
 
   template <class Arch>
   void embed(Arch, const RowBlock& b) const {
-    const double last = static_cast<double>(o_.table.shape[0] - 1);
-    for (Index t = 0; t < b.rows.rows; ++t) {
-      const double row = std::min(b.positions[t] + o_.offset, last);
-      add_scaled<Arch>(1.0f, o_.table.row(static_cast<Index>(row)), b.rows.row(t), b.rows.cols);
+    for (Index t = 0; t < b.rows.rows; ++t)
+      add_scaled<Arch>(1.0f, o_.table.row(row(b.positions[t])), b.rows.row(t), b.rows.cols);
+  }
+
+  static constexpr std::array<std::string_view, 1> gradients{"table"};
+  Index gradient_size() const { return static_cast<Index>(o_.table.data.size()); }
+  void row_gradient(const RowGradient& g) const {
+    for (Index t = 0; t < g.rows.rows; ++t) {
+      double* sums = g.sums + row(g.positions[t]) * g.rows.cols;
+      for (Index c = 0; c < g.rows.cols; ++c) sums[c] += g.rows.row(t)[c];
     }
+  }
+  void collect_gradients(double* sums, float* const* tables) const {
+    round_gradients(sums, gradient_size(), tables[0]);
   }
 
  private:
+  Index row(double position) const {
+    return static_cast<Index>(
+        std::min(position + o_.offset, static_cast<double>(o_.table.shape[0] - 1)));
+  }
+
   explicit Learned(Options o) : o_(std::move(o)) {}
   Options o_;
 };

@@ -170,6 +170,7 @@ std::string encoding() {
       .text("lengthPolicy", length_policy_names[static_cast<std::size_t>(spec.length_policy)])
       .raw("fields", fields + ']')
       .raw("tables", tables + ']')
+      .raw("gradients", array_of(E::gradients, quoted))
       .str();
 }
 

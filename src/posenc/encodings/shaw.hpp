@@ -6,6 +6,7 @@
 
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/tile_gradients.hpp"
 #include "posenc/core/toeplitz.hpp"
 
 namespace posenc {
@@ -88,9 +89,65 @@ class Shaw : public EncodingDefaults {
     }
   }
 
+  static constexpr std::array<std::string_view, 3> gradients{"keyTable", "valueTable",
+                                                             "queryTable"};
+  Index gradient_size() const { return start(3); }
+  template <class Arch>
+  void score_gradient(Arch, const ScoreGradient& g) const {
+    const ScoreTile& t = g.tile;
+    std::fill_n(t.scratch, 2 * reach() + 1, 0.0f);
+    for (Index i = 0; i < g.gradient.rows; ++i) {
+      const float* by = g.gradient.row(i);
+      for (Index j = 0; j < g.gradient.cols; ++j) {
+        if (by[j] == 0) continue;
+        const Index c = bucket(t.q_pos[i], t.k_pos[j]);
+        t.scratch[c] += by[j];
+        if (o_.query_table.empty()) continue;
+        const float scaled = by[j] * t.scale * t.temperature(i);
+        add_scaled<Arch>(scaled, o_.query_table.row(c), g.k.row(j), o_.head_dim);
+        add_row(scaled, t.k.row(j), g.sums + start(2) + c * o_.head_dim, o_.head_dim);
+      }
+      const auto [first, last] = range(t.q_pos[i], t.k_pos);
+      for (Index c = first; c <= last; ++c) {
+        const float sum = std::exchange(t.scratch[c], 0.0f);
+        if (sum == 0) continue;
+        add_scaled<Arch>(sum, o_.key_table.row(c), g.q.row(i), o_.head_dim);
+        add_row(sum, t.q.row(i), g.sums + c * o_.head_dim, o_.head_dim);
+      }
+    }
+  }
+  template <class Arch>
+  void value_gradient(Arch, const ValueGradient& g) const {
+    if (o_.value_table.empty()) return;
+    const ValueTile& t = g.tile;
+    for (Index i = 0; i < t.weights.rows; ++i)
+      for (Index j = 0; j < t.weights.cols;) {
+        const Index c = bucket(t.q_pos[i], t.k_pos[j]);
+        const float product = dot<Arch>(t.out.row(i), o_.value_table.row(c), t.out.cols);
+        float sum = 0;
+        do {
+          sum += t.weights.row(i)[j];
+          g.weights.row(i)[j++] += product;
+        } while (j < t.weights.cols && bucket(t.q_pos[i], t.k_pos[j]) == c);
+        if (sum != 0) add_row(sum, t.out.row(i), g.sums + start(1) + c * t.out.cols, t.out.cols);
+      }
+  }
+  void collect_gradients(double* sums, float* const* tables) const {
+    for (Index i = 0; i < 3; ++i)
+      round_gradients(sums + start(i), start(i + 1) - start(i), tables[i]);
+  }
+
  private:
   explicit Shaw(Options o) : o_(std::move(o)) {}
 
+  /// Of the sums of table i, in the order of `gradients`.
+  Index start(Index i) const {
+    const std::array all{&o_.key_table, &o_.value_table, &o_.query_table};
+    Index sum = 0;
+    for (std::size_t t = 0; t < static_cast<std::size_t>(i); ++t)
+      sum += static_cast<Index>(all[t]->data.size());
+    return sum;
+  }
   Index reach() const { return o_.max_distance; }
   Index bucket(double query, double key) const {
     const double k = o_.max_distance;

@@ -5,6 +5,7 @@
 
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/tile_gradients.hpp"
 #include "posenc/core/toeplitz.hpp"
 #include "posenc/encodings/t5_buckets.hpp"
 
@@ -93,6 +94,20 @@ class T5 : public EncodingDefaults {
     const ToeplitzRow bias{biases_.data() + t.head * (2 * reach_ + 1), reach_};
     for (Index i = 0; i < t.scores.rows; ++i)
       add_toeplitz<Arch>(bias, t.q_pos[i], t.k_pos, t.scores.row(i));
+  }
+
+  static constexpr std::array<std::string_view, 1> gradients{"table"};
+  Index gradient_size() const { return (bidirectional_ ? 2 : 1) * side_ * heads_; }
+  template <class Arch>
+  void score_gradient(Arch, const ScoreGradient& g) const {
+    const double reach = static_cast<double>(reach_);
+    for_each_distance(g, [&](double relative, double by) {
+      const Index row = bucket(static_cast<Index>(std::clamp(relative, -reach, reach)));
+      g.sums[row * heads_ + g.tile.head] += by;
+    });
+  }
+  void collect_gradients(double* sums, float* const* tables) const {
+    round_gradients(sums, gradient_size(), tables[0]);
   }
 
  private:

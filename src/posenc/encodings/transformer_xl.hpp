@@ -7,6 +7,7 @@
 
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/tile_gradients.hpp"
 #include "posenc/core/toeplitz.hpp"
 #include "posenc/core/vector_table.hpp"
 
@@ -116,6 +117,65 @@ class TransformerXl : public EncodingDefaults {
     if (beyond) add_far<Arch>(t);
   }
 
+  static constexpr std::array<std::string_view, 4> gradients{"u", "v", "relative", "projected"};
+  /// u, v, the vectors that are kept, the weights of the projection, then room for one R(d) and for
+  /// the gradient of its r(d).
+  Index gradient_size() const { return weights_at() + (all() + 1) * width() + o_.head_dim; }
+  template <class Arch>
+  void score_gradient(Arch, const ScoreGradient& g) const {
+    const ScoreTile& t = g.tile;
+    const Index dim = o_.head_dim;
+    double *by_u = g.sums + t.head * dim, *by_v = by_u + all();
+    for (Index j = 0; j < g.gradient.cols; ++j) {
+      float sum = 0;
+      for (Index i = 0; i < g.gradient.rows; ++i) sum += t.temperature(i) * g.gradient.row(i)[j];
+      if (sum == 0) continue;
+      add_row(sum * t.scale, t.k.row(j), by_u, dim);
+      add_scaled<Arch>(sum * t.scale, o_.u.row(t.head), g.k.row(j), dim);
+    }
+    float* const weights = t.scratch;
+    float* const own = weights + near_.columns();
+    float* const by_own = own + dim;
+    std::fill_n(weights, near_.columns(), 0.0f);
+    for (Index i = 0; i < g.gradient.rows; ++i) {
+      Index first = near_.columns(), last = 0;
+      std::fill_n(by_own, dim, 0.0f);
+      std::copy_n(t.q.row(i), dim, own);
+      const float scale = t.scale * t.temperature(i);
+      add_scaled<Arch>(scale, o_.v.row(t.head), own, dim);
+      for (Index j = 0; j < g.gradient.cols; ++j) {
+        const float by = g.gradient.row(i)[j];
+        const double relative = t.k_pos[j] - t.q_pos[i];
+        if (by == 0 || is_far(relative)) continue;
+        const Index c = column(relative);
+        weights[c] += by;
+        first = std::min(first, c);
+        last = std::max(last, c + 1);
+      }
+      near_.pull_back<Arch>(own, 1.0f, weights, t.head, first, last, by_own, g.sums + 2 * all());
+      add_scaled<Arch>(1.0f, by_own, g.q.row(i), dim);
+      add_row(scale, by_own, by_v, dim);
+    }
+    if (!bounded_) far_gradient<Arch>(g, by_v);
+  }
+  void collect_gradients(double* sums, float* const* tables) const {
+    const Index rows = o_.projected.shape[0];
+    for (Index i = 0; i < 2; ++i) round_gradients(sums + i * all(), all(), tables[i]);
+    for (Index relative = -reach_; relative <= reach_; ++relative) {
+      fill_waves(-static_cast<double>(relative), sums);
+      for (Index row = 0; row < all(); ++row) {
+        const double by =
+            sums[2 * all() + near_.place(row / o_.head_dim, relative + reach_, row % o_.head_dim)];
+        if (rows == 0)
+          project_back(row, by, sums);
+        else if (tables[3] != nullptr)
+          tables[3][std::clamp<Index>(o_.origin - relative, 0, rows - 1) * all() + row] +=
+              static_cast<float>(by);
+      }
+    }
+    round_gradients(sums + weights_at(), all() * width(), tables[2]);
+  }
+
  private:
   explicit TransformerXl(Options o) : o_(std::move(o)) {}
 
@@ -197,6 +257,62 @@ class TransformerXl : public EncodingDefaults {
       add_scaled<Arch>(static_cast<float>(std::sin(angle)), lines + e * dim, out, dim);
       add_scaled<Arch>(static_cast<float>(std::cos(angle)), lines + (half + e) * dim, out, dim);
     }
+  }
+
+  // Of the sums of gradients.
+  Index all() const { return Index{o_.heads} * o_.head_dim; }
+  Index width() const { return o_.relative.shape[2]; }
+  Index weights_at() const { return 2 * all() + near_.size(); }
+  Index waves_at() const { return weights_at() + all() * width(); }
+
+  bool is_far(double relative) const {
+    return !bounded_ && std::abs(relative) > static_cast<double>(reach_);
+  }
+  void fill_waves(double distance, double* sums) const {
+    double* out = sums + waves_at();
+    for (Index e = 0; e < width() / 2; ++e) {
+      const double angle = distance * frequencies_.data()[e];
+      out[e] = std::sin(angle);
+      out[width() / 2 + e] = std::cos(angle);
+    }
+  }
+  /// To the weights that made one element of r at the distance of the waves.
+  void project_back(Index row, double by, double* sums) const {
+    if (by == 0) return;
+    double* weights = sums + weights_at() + row * width();
+    for (Index e = 0; e < width(); ++e) weights[e] += by * sums[waves_at() + e];
+  }
+  /// Diagonal by diagonal, as add_far.
+  template <class Arch>
+  void far_gradient(const ScoreGradient& g, double* by_v) const {
+    const ScoreTile& t = g.tile;
+    const Index rows = g.gradient.rows, cols = g.gradient.cols, dim = o_.head_dim;
+    float* const vector = t.scratch;
+    const float* v = o_.v.row(t.head);
+    double* const by_vector = g.sums + waves_at() + width();
+    double current = std::numeric_limits<double>::quiet_NaN();
+    const auto flush = [&] {
+      for (Index k = 0; k < dim; ++k)
+        project_back(t.head * dim + k, std::exchange(by_vector[k], 0.0), g.sums);
+    };
+    for (Index d = 1 - rows; d < cols; ++d)
+      for (Index i = std::max<Index>(0, -d); i < rows && i + d < cols; ++i) {
+        const double relative = t.k_pos[i + d] - t.q_pos[i];
+        const float by = g.gradient.row(i)[i + d];
+        if (by == 0 || !is_far(relative)) continue;
+        if (relative != current) {
+          flush();
+          current = relative;
+          fill_waves(-relative, g.sums);
+          vector_at<Arch>(t.head, -relative, vector);
+        }
+        const float scale = t.scale * t.temperature(i);
+        for (Index k = 0; k < dim; ++k)
+          by_vector[k] += static_cast<double>(by) * (t.q.row(i)[k] + scale * v[k]);
+        add_scaled<Arch>(by, vector, g.q.row(i), dim);
+        add_row(by * scale, vector, by_v, dim);
+      }
+    flush();
   }
 
   Status copy() {

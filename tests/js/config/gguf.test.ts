@@ -6,6 +6,7 @@ import { frequenciesOf, fromConfig, fromGGUF, PosencError, readGGUFHeader } from
 import { describe, expect, it } from 'vitest';
 import { caught } from '../support/failure.ts';
 import { Bytes, type Entry, ggufBytes, llamaEntries } from '../support/gguf.ts';
+import { runs } from '../support/runs.ts';
 import { fixture } from './fixtures.ts';
 
 const meta = (arch: string, entries: Record<string, unknown>) => ({
@@ -271,7 +272,7 @@ describe('readGGUFHeader', () => {
           }
         },
       ),
-      { numRuns: 5000 },
+      runs(5000),
     );
   });
 });

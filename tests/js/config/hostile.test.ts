@@ -4,6 +4,7 @@
 import fc from 'fast-check';
 import { fromConfig, fromGGUF, PosencError } from 'posenc';
 import { describe, expect, it } from 'vitest';
+import { runs } from '../support/runs.ts';
 import { fixtures, flatKeys, paths } from './fixtures.ts';
 
 const base = { model_type: 'llama', head_dim: 64, max_position_embeddings: 4096 };
@@ -171,7 +172,7 @@ describe('noise', () => {
       fc.property(fc.json(), (text) => {
         survives(() => use(text));
       }),
-      { numRuns: 2000 },
+      runs(2000),
     );
   });
 
@@ -180,7 +181,7 @@ describe('noise', () => {
       fc.property(fc.dictionary(fc.constantFrom(...keys), value, { maxKeys: 12 }), (config) => {
         survives(() => use(config));
       }),
-      { numRuns: 5000 },
+      runs(5000),
     );
   });
 
@@ -201,7 +202,7 @@ describe('noise', () => {
           survives(() => use(config));
         },
       ),
-      { numRuns: 5000 },
+      runs(5000),
     );
   });
 
@@ -218,7 +219,7 @@ describe('noise', () => {
           survives(() => use(text.slice(0, where)));
         },
       ),
-      { numRuns: 2000 },
+      runs(2000),
     );
   });
 
@@ -261,7 +262,7 @@ describe('noise', () => {
           survives(() => JSON.stringify(fromGGUF(metadata)));
         },
       ),
-      { numRuns: 3000 },
+      runs(3000),
     );
   });
 

@@ -15,7 +15,7 @@ export interface Case {
   rank3: boolean;
   scale?: number;
   causal: boolean;
-  queryOffset?: number;
+  queryOffset?: number | readonly number[];
   mask?: { float: boolean; rank: number; full: readonly boolean[]; density: number };
   weights: boolean;
   logSumExp: boolean;
@@ -23,17 +23,48 @@ export interface Case {
   owned: boolean;
   /** What no query sees holds NaN. */
   poison: boolean;
-  window?: { left?: number; right?: number };
+  /** Asked again with NaN and infinities in some rows. */
+  spoilt: boolean;
+  window?: { left?: number; right?: number; first?: number };
   prefix?: number | readonly number[];
   lengths?: { keys: readonly number[] | null; queries: readonly number[] | null };
   /** Cuts between packed sequences, in percent. */
   packed?: { q: readonly number[]; k: readonly number[] | null };
   softcap?: number;
   sinks: boolean;
+  queryScale?: QueryScaleCase;
+  qNorm?: NormCase;
+  kNorm?: NormCase;
+}
+
+export interface QueryScaleCase {
+  kind: 'logn' | 'llama4' | 'ministral';
+  length: number;
+  factor: number;
+}
+export interface NormCase {
+  kind: 'rms' | 'l2';
+  weight: 'none' | 'shared' | 'per head';
+  place: 'before' | 'after';
+}
+/** With its numbers. */
+export interface Norm extends Omit<NormCase, 'weight'> {
+  weight?: Float32Array;
+  /** 1, or as many as the tensor has. */
+  heads: number;
+  epsilon: number;
 }
 
 /** What this build takes; the names of the others are refused and so left out. */
-export type Feature = 'window' | 'prefix' | 'lengths' | 'packed' | 'softcap' | 'sinks';
+export type Feature =
+  | 'window'
+  | 'prefix'
+  | 'lengths'
+  | 'packed'
+  | 'softcap'
+  | 'sinks'
+  | 'queryScale'
+  | 'norms';
 
 const maybe = <T>(arbitrary: fc.Arbitrary<T>, weight = 2) =>
   fc.option(arbitrary, { nil: undefined, freq: weight });
@@ -48,6 +79,13 @@ const width = fc.oneof(
   { arbitrary: fc.constantFrom(0, 12, 16, 17, 24, 32, 33), weight: 2 },
 );
 const few = fc.integer({ min: 0, max: 12 });
+
+const offset = fc.integer({ min: -10, max: 20 });
+const norm = fc.record({
+  kind: fc.constantFrom('rms', 'l2'),
+  weight: fc.constantFrom('none', 'shared', 'per head'),
+  place: fc.constantFrom('before', 'after'),
+});
 
 const ids = encodings.map(({ id }) => id);
 
@@ -81,7 +119,9 @@ export function cases(has: (feature: Feature) => boolean): fc.Arbitrary<Case> {
     rank3: fc.boolean(),
     scale: maybe(fc.double({ min: 0.05, max: 2, noNaN: true })),
     causal: fc.boolean(),
-    queryOffset: maybe(fc.integer({ min: -10, max: 20 })),
+    queryOffset: maybe(
+      has('lengths') ? fc.oneof(offset, fc.array(offset, { minLength: 1, maxLength: 3 })) : offset,
+    ),
     mask: maybe(
       fc.record({
         float: fc.boolean(),
@@ -95,11 +135,15 @@ export function cases(has: (feature: Feature) => boolean): fc.Arbitrary<Case> {
     out: fc.constantFrom('none', 'plain', 'owned'),
     owned: fc.boolean(),
     poison: fc.boolean(),
+    spoilt: fc.boolean(),
     window: optional(
       'window',
-      fc.record({ left: maybe(few, 3), right: maybe(few, 3) }, { requiredKeys: [] }),
+      fc.record(
+        { left: few, right: few, first: fc.integer({ min: 0, max: 5 }) },
+        { requiredKeys: [] },
+      ),
     ),
-    prefix: optional('prefix', fc.oneof(few, fc.array(few, { minLength: 3, maxLength: 3 }))),
+    prefix: optional('prefix', fc.oneof(few, fc.array(few, { minLength: 1, maxLength: 3 }))),
     lengths: optional('lengths', fc.record({ keys: fractions(3), queries: fractions(3) })),
     packed: optional(
       'packed',
@@ -107,6 +151,16 @@ export function cases(has: (feature: Feature) => boolean): fc.Arbitrary<Case> {
     ),
     softcap: optional('softcap', fc.double({ min: 0.5, max: 30, noNaN: true })),
     sinks: when('sinks', fc.boolean(), false),
+    queryScale: optional(
+      'queryScale',
+      fc.record({
+        kind: fc.constantFrom('logn', 'llama4', 'ministral'),
+        length: fc.constantFrom(2, 5, 40),
+        factor: fc.constantFrom(0.1, 0.5),
+      }),
+    ),
+    qNorm: optional('norms', norm),
+    kNorm: optional('norms', norm),
   }) as fc.Arbitrary<Case>;
 }
 

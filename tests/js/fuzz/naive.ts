@@ -57,16 +57,18 @@ export function naiveAttention({ B, H, G, T, S, E }: Sizes, rules: Rules): Answe
         const row = { b, h, g: Math.floor((h * G) / H), t };
         const at = (b * H + h) * T + t;
         const seen = Array.from({ length: S }, (_, j) => rules.sees(row, j));
+        // A row that sees nothing is nothing by definition, with a sink as well.
         if (!seen.includes(true)) continue;
         const scores = Float64Array.from(rules.scores(row, seen));
-        let top = rules.sink?.(h) ?? -Infinity;
+        const sink = rules.sink?.(h) ?? -Infinity;
+        let top = sink;
         for (let j = 0; j < S; ++j) {
           if (!seen[j]) continue;
           if (softcap !== undefined) scores[j] = softcap * Math.tanh(scores[j] / softcap);
           scores[j] += rules.bias(row, j);
           top = Math.max(top, scores[j]);
         }
-        let sum = rules.sink === undefined ? 0 : Math.exp(rules.sink(h) - top);
+        let sum = Math.exp(sink - top);
         for (let j = 0; j < S; ++j) if (seen[j]) sum += Math.exp(scores[j] - top);
         logSumExp[at] = top + Math.log(sum);
         for (let j = 0; j < S; ++j) {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * How many cases a fuzzer tries: a fixed set by default, so that a run can be repeated, and with
- * POSENC_FUZZ as many times more from a seed of its own, which is printed.
+ * How many cases a fuzzer tries: the same ones in every run of the tests, so that a change is to blame
+ * for what fails. `./run fuzz` sets POSENC_FUZZ, for so many times more from a seed of its own, and
+ * POSENC_SEED repeats one of its rounds.
  */
 
-const times = typeof process === 'object' ? Number(process.env?.POSENC_FUZZ ?? 0) : 0;
+const { POSENC_FUZZ = '', POSENC_SEED = '' } = typeof process === 'object' ? process.env : {};
+const times = Number(POSENC_FUZZ);
 
 export function runs(numRuns: number): { numRuns: number; seed: number } {
   if (!(times > 0)) return { numRuns, seed: 20_17 };
-  const seed = Date.now() % 2 ** 31;
-  console.info(`fuzz: ${numRuns * times} cases, seed ${seed}`);
+  const seed = POSENC_SEED === '' ? Date.now() % 2 ** 31 : Number(POSENC_SEED);
   return { numRuns: numRuns * times, seed };
 }

@@ -60,10 +60,10 @@ export const plan = (act: fc.Arbitrary<Act>): fc.Arbitrary<Plan> =>
   fc.record({
     method: fc.constantFrom(...methods),
     act,
-    when: fc.nat(60),
+    when: fc.nat(90),
     kinds: fc.array(fc.constantFrom(...kinds), { minLength: 3, maxLength: 3 }),
     out: fc.constantFrom(...kinds.slice(0, 4)),
-    optional: fc.array(fc.boolean(), { minLength: 8, maxLength: 8 }),
+    optional: fc.array(fc.boolean(), { minLength: 10, maxLength: 10 }),
   });
 
 /** One call with everything it reads under watch. */
@@ -87,6 +87,7 @@ export class Trap {
   call(): unknown {
     const { method, optional, out } = this.#plan;
     const [hasEncoding, hasMask, hasPositions, hasOut, weights, two, floats, owned] = optional;
+    const [rules, packed] = optional.slice(8);
     const it = this.#pe;
     const x = (i: number) => this.#tensor([1, 2, 3, 4], this.#plan.kinds[i]);
     const place = (shape: number[]) => (hasOut ? { out: this.#tensor(shape, out) } : {});
@@ -107,6 +108,19 @@ export class Trap {
             ...(hasMask && { mask: this.#watch(mask) }),
             ...(hasPositions && { queryPositions: positions(3), keyPositions: { start: 1 } }),
             ...place([1, 2, 3, 4]),
+            ...(rules && {
+              ...(packed
+                ? { cuSeqlens: this.#watch({ q: this.#array([0, 2, 3]) }) }
+                : { keyLengths: this.#array([2]), queryLengths: this.#array([3]) }),
+              window: this.#watch({ left: 1, first: 1 }),
+              prefix: this.#array(packed ? [1, 0] : [1]),
+              sinks: this.#array([0, 1]),
+              queryScale: this.#watch({ kind: 'logn', length: 2 }),
+              qNorm: this.#watch({
+                kind: 'l2',
+                weight: two ? this.#array([1, 2, 3, 4]) : this.#tensor([2, 4], 'resizable'),
+              }),
+            }),
             weights,
             causal: two,
           }) as never,

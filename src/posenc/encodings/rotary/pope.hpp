@@ -8,6 +8,7 @@
 
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/tile_gradients.hpp"
 
 namespace posenc {
 
@@ -55,12 +56,7 @@ class Pope : public EncodingDefaults {
                                  Dim::of("heads"), Dim::of("headDim"))
           .initialised_by(1.0)};
 
-  static Result<Pope> make(Options o) {
-    for (std::size_t i = 0; i < o.phases.data.size(); ++i)
-      o.phases.data[i] =
-          std::clamp(o.phases.data[i], static_cast<float>(-2 * std::numbers::pi), 0.0f);
-    return Pope(std::move(o));
-  }
+  static Result<Pope> make(Options o) { return Pope(std::move(o)); }
 
   Index heads() const { return o_.heads; }
   Index head_dim() const { return o_.head_dim; }
@@ -83,20 +79,38 @@ class Pope : public EncodingDefaults {
   void angles(const AngleBlock& b) const {
     plan(b.length, b.scratch);
     const bool turned = b.role == Role::key && !o_.phases.empty();
-    const float* phases = turned ? o_.phases.row(b.head) : nullptr;
     for (Index t = 0; t < b.positions.count; ++t) {
       float *cosines = b.out.row(t), *sines = cosines + o_.head_dim;
       for (Index c = 0; c < o_.head_dim; ++c) {
         const double angle =
-            b.positions[t] * b.scratch[c] + (turned ? static_cast<double>(phases[c]) : 0.0);
+            b.positions[t] * b.scratch[c] + (turned ? static_cast<double>(phase(b.head, c)) : 0.0);
         cosines[c] = static_cast<float>(std::cos(angle));
         sines[c] = static_cast<float>(std::sin(angle));
       }
     }
   }
 
+  static constexpr std::array<std::string_view, 1> gradients{"phases"};
+  Index gradient_size() const { return static_cast<Index>(o_.phases.data.size()); }
+  /// A phase beyond its limits does not matter.
+  void angle_gradient(const AngleGradient& g) const {
+    if (g.role == Role::query || o_.phases.empty()) return;
+    for (Index c = 0; c < o_.head_dim; ++c)
+      if (phase(g.head, c) == o_.phases.row(g.head)[c])
+        for (Index t = 0; t < g.rows.rows; ++t)
+          g.sums[g.head * o_.head_dim + c] += angle_gradient_of(g, t, c, o_.head_dim + c);
+  }
+  void collect_gradients(double* sums, float* const* tables) const {
+    round_gradients(sums, gradient_size(), tables[0]);
+  }
+
  private:
   explicit Pope(Options o) : o_(std::move(o)) {}
+
+  float phase(Index head, Index channel) const {
+    return std::clamp(o_.phases.row(head)[channel], static_cast<float>(-2 * std::numbers::pi),
+                      0.0f);
+  }
   Options o_;
 };
 

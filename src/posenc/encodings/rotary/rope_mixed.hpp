@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "posenc/core/tile_gradients.hpp"
 #include "posenc/encodings/rotary/rotary.hpp"
 
 namespace posenc {
@@ -75,6 +76,22 @@ class RopeMixed : public EncodingDefaults {
         sines[i] = static_cast<float>(std::sin(angle));
       }
     }
+  }
+
+  static constexpr std::array<std::string_view, 1> gradients{"frequencies"};
+  Index gradient_size() const { return 2 * o_.heads * pairs(); }
+  void angle_gradient(const AngleGradient& g) const {
+    const bool in_turns = o_.layout == Layout::interleaved;
+    const Index step = in_turns ? 2 : 1, partner = in_turns ? 1 : pairs();
+    for (Index t = 0; t < g.rows.rows; ++t)
+      for (Index i = 0; i < pairs(); ++i) {
+        const double by_angle = angle_gradient_of(g, t, i * step, i * step + partner);
+        g.sums[g.head * pairs() + i] += by_angle * g.positions.axis(1)[t];
+        g.sums[(o_.heads + g.head) * pairs() + i] += by_angle * g.positions.axis(0)[t];
+      }
+  }
+  void collect_gradients(double* sums, float* const* tables) const {
+    round_gradients(sums, gradient_size(), tables[0]);
   }
 
  private:

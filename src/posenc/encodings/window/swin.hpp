@@ -59,6 +59,14 @@ class Swin : public WindowBias {
     return Swin(std::move(*base));
   }
 
+  static constexpr std::array<std::string_view, 1> gradients{"table"};
+  void collect_gradients(double* sums, float* const* tables) const {
+    if (tables[0] == nullptr) return;
+    for (Index e = 0; e < entries(); ++e)
+      for (Index h = 0; h < heads(); ++h)
+        tables[0][e * heads() + h] = static_cast<float>(sums[h * entries() + e]);
+  }
+
  private:
   explicit Swin(WindowBias base) : WindowBias(std::move(base)) {}
 };

@@ -84,7 +84,7 @@ class SwinV2 : public WindowBias {
         evaluate(o, coordinate(o, 0, static_cast<double>(r)),
                  coordinate(o, 1, static_cast<double>(c)), *sums, *base,
                  (r + rows - 1) * (2 * cols - 1) + c + cols - 1);
-    return SwinV2(std::move(*base));
+    return SwinV2(std::move(*base), std::move(o));
   }
 
   /// The cosine is scaled outside, head by head.
@@ -99,8 +99,40 @@ class SwinV2 : public WindowBias {
     return std::copysign(std::log2(std::abs(c) + 1) / 3, c);
   }
 
+  static constexpr std::array<std::string_view, 3> gradients{"hiddenWeight", "hiddenBias",
+                                                             "outWeight"};
+  void collect_gradients(double* sums, float* const* tables) const {
+    const Index width = o_.hidden_weight.shape[0];
+    const auto add = [&](std::size_t table, Index at, double by) {
+      if (tables[table] != nullptr) tables[table][at] += static_cast<float>(by);
+    };
+    for (Index r = 1 - rows(); r < rows(); ++r)
+      for (Index c = 1 - cols(); c < cols(); ++c) {
+        const Index entry = (r + rows() - 1) * (2 * cols() - 1) + c + cols() - 1;
+        for (Index h = 0; h < heads(); ++h) {  // b = 16 sigmoid(z), so db/dz = b (1 - b/16)
+          const double b = at(h, entry);
+          sums[h * entries() + entry] *= b * (1 - b / 16);
+        }
+        const double x[2] = {coordinate(o_, 0, static_cast<double>(r)),
+                             coordinate(o_, 1, static_cast<double>(c))};
+        for (Index u = 0; u < width; ++u) {
+          const float* weight = o_.hidden_weight.row(u);
+          const double unit = weight[0] * x[0] + weight[1] * x[1] + o_.hidden_bias.data.data()[u];
+          if (unit <= 0) continue;
+          double by_unit = 0;
+          for (Index h = 0; h < heads(); ++h) {
+            const double by = sums[h * entries() + entry];
+            by_unit += by * o_.out_weight.row(h)[u];
+            add(2, h * width + u, by * unit);
+          }
+          for (Index a = 0; a < 2; ++a) add(0, 2 * u + a, by_unit * x[a]);
+          add(1, u, by_unit);
+        }
+      }
+  }
+
  private:
-  explicit SwinV2(WindowBias base) : WindowBias(std::move(base)) {}
+  SwinV2(WindowBias base, Options o) : WindowBias(std::move(base)), o_(std::move(o)) {}
 
   static void evaluate(const Options& o, double row, double col, Buffer<double>& sums,
                        WindowBias& to, Index entry) {
@@ -114,6 +146,8 @@ class SwinV2 : public WindowBias {
     for (Index h = 0; h < o.heads; ++h)
       to.at(h, entry) = static_cast<float>(16 / (1 + std::exp(-sums.data()[h])));
   }
+
+  Options o_;
 };
 
 }  // namespace posenc

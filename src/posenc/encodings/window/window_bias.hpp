@@ -6,6 +6,7 @@
 
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/tile_gradients.hpp"
 
 namespace posenc {
 
@@ -52,6 +53,7 @@ class WindowBias : public EncodingDefaults {
   Index cols() const { return size_[1]; }
   Index entries() const { return (2 * rows() - 1) * (2 * cols() - 1); }
   float& at(Index head, Index entry) { return biases_.data()[head * entries() + entry]; }
+  float at(Index head, Index entry) const { return biases_.data()[head * entries() + entry]; }
   /// The entry of a query and a key.
   Index entry(double query_row, double query_col, double key_row, double key_col) const {
     return static_cast<Index>((query_row - key_row + static_cast<double>(rows() - 1)) * stride() +
@@ -90,6 +92,18 @@ class WindowBias : public EncodingDefaults {
       for (Index j = 0; j < t.scores.cols; ++j)
         t.scores.row(i)[j] += own[-static_cast<Index>(t.scratch[j])];
     }
+  }
+
+  /// Sums are [heads][entries], as at().
+  Index gradient_size() const { return heads_ * entries(); }
+  template <class Arch>
+  void score_gradient(Arch, const ScoreGradient& g) const {
+    const ScoreTile& t = g.tile;
+    for (Index i = 0; i < g.gradient.rows; ++i)
+      for (Index j = 0; j < g.gradient.cols; ++j)
+        g.sums[t.head * entries() + entry(t.q_pos.axis(0)[i], t.q_pos.axis(1)[i],
+                                          t.k_pos.axis(0)[j], t.k_pos.axis(1)[j])] +=
+            g.gradient.row(i)[j];
   }
 
  private:

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "posenc/attention/backward_sequences.hpp"
+
+namespace posenc {
+
+Status attention_backward(const BackwardArguments& arguments) {
+  if (Status checked = check(arguments.forward); !checked) return checked;
+  for (const Encoding* e : arguments.forward.encodings)
+    if (!e->differentiable())
+      return Error{.code = Errc::unsupported,
+                   .field = e->traits().id,
+                   .expected = "an encoding with a way back"};
+  return attend_backward<xsimd::default_arch>(arguments);
+}
+
+}  // namespace posenc
