@@ -9,10 +9,10 @@ import { encodings, load } from '../../dist/index.node.js';
 import { type Question, sees, variation, weightsOf } from '../../web/src/compute/words.ts';
 import type { Engine } from '../../web/src/engine.ts';
 import { wordCount } from '../../web/src/labs/notices.ts';
-import { wordsCode } from '../../web/src/labs/words/code.ts';
 import { wordsNotice } from '../../web/src/labs/words/notice.ts';
 import { orderFrom, orderText, tokensOf } from '../../web/src/labs/words/text.ts';
 import type { EncodingInfo } from '../../web/src/model/manifest.ts';
+import { layerCode } from '../../web/src/parts/layer-code.ts';
 import {
   columnsOf,
   type Opened,
@@ -82,7 +82,7 @@ describe('the layer over words', () => {
     'is the same number for number in the code for %s',
     (id) => {
       const asked: Question = { ...question, mask: id === 'alibi' ? 'first' : 'open' };
-      const printed = run(`words-${id}`, wordsCode(asked, infoOf(id)));
+      const printed = run(`words-${id}`, layerCode(asked, infoOf(id)));
       expect(Float32Array.from(printed)).toEqual(
         Float32Array.from(weightsOf(engine, asked, infoOf(id))),
       );

@@ -40,6 +40,8 @@ export const longestShared = 6144;
 export const longestSequence = 2 ** 20;
 
 export const keys = {
+  /** Atlas: further encodings on its axis, joined by commas; empty is the usual choice. */
+  others: text('', 256),
   /** Config doctor: the name of a configuration that comes with the page, or ~ and a packed text. */
   cfg: text(),
   /** The one it is compared with, in the same form. */
@@ -76,6 +78,9 @@ export const keys = {
   row: number(10, 0, 511, true),
   /** Places of the words, as numbers with dots between. */
   mix: text('', 4096),
+  /** Use it: whose program, and in which form. */
+  show: choice('order', 'atlas', 'beyond', 'words', 'config'),
+  form: choice('npm', 'page', 'node', 'torch'),
 } as const;
 
 export type Values = {

@@ -24,11 +24,12 @@ import { shuffled } from '../../model/random.ts';
 import { untouched } from '../../model/settings.ts';
 import { infoOf, type Store } from '../../model/state.ts';
 import { ChoiceControl, NumberControl } from '../../parts/control.ts';
+import { layerCode } from '../../parts/layer-code.ts';
 import { csvOf } from '../../parts/number-table.ts';
 import { PlotPanel } from '../../parts/plot-panel.ts';
+import { offer } from '../../parts/programs.ts';
 import { copy, download, savePicture } from '../../parts/save.ts';
 import { isDark, onTheme } from '../../theme.ts';
-import { wordsCode } from './code.ts';
 import { Heads } from './heads.ts';
 import { Maps } from './maps.ts';
 import { still, wordsNotice } from './notice.ts';
@@ -209,8 +210,8 @@ class WordsLab {
         'button-row',
         button('All weights as CSV', () => this.#csv()),
         button('Maps as PNG', () => this.#png()),
-        button('Copy A as code', () => this.#code(0)),
-        button('Copy B as code', () => this.#code(1)),
+        button('Copy A as code', () => void copy(this.#code(0), 'Code')),
+        button('Copy B as code', () => void copy(this.#code(1), 'Code')),
       ),
     );
     store.subscribe((state, previous) => {
@@ -486,12 +487,13 @@ class WordsLab {
       },
     });
   }
-  #code(which: 0 | 1): void {
+  #code(which: 0 | 1): string {
     const shown = this.#shown;
-    if (shown) void copy(wordsCode(shown.question, shown.infos[which]), 'Code');
+    return shown ? layerCode(shown.question, shown.infos[which]) : '';
   }
   start(): void {
     this.#draw();
+    offer('words', () => this.#code(0));
   }
 }
 

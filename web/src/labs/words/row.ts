@@ -15,6 +15,8 @@ export interface RowData {
 }
 
 const lineHeight = 24;
+/** Rows of the table: what comes after them gets next to nothing, and building 500 of them takes 100 ms. */
+const mostRows = 40;
 /** More lines than this are a grey field; a window around the word is drawn instead. */
 const mostLines = 32;
 
@@ -46,7 +48,7 @@ export class RowView {
     const most = Math.max(...ranked.map(({ a, b }) => Math.max(a, b)), 1e-9);
     const share = (value: number, look: number): HTMLElement => {
       const bar = h('span', { class: `share-bar look${look}`, 'aria-hidden': 'true' });
-      bar.style.setProperty('width', `${((100 * value) / most).toFixed(1)}%`);
+      bar.style.setProperty('width', `${Math.min(100, (100 * value) / most).toFixed(1)}%`);
       return h(
         'td',
         {},
@@ -72,18 +74,31 @@ export class RowView {
         h(
           'tbody',
           {},
-          ...ranked.map(({ word, at, a, b }) =>
-            h(
-              'tr',
-              at === place ? { class: 'here' } : {},
-              h('th', { scope: 'row' }, shortened(word, 16), h('sub', {}, String(at + 1))),
-              share(a, 0),
-              share(b, 1),
+          ...ranked
+            .slice(0, mostRows)
+            .map(({ word, at, a, b }) =>
+              h(
+                'tr',
+                at === place ? { class: 'here' } : {},
+                h('th', { scope: 'row' }, shortened(word, 16), h('sub', {}, String(at + 1))),
+                share(a, 0),
+                share(b, 1),
+              ),
             ),
-          ),
+          ...this.#rest(ranked.slice(mostRows), share),
         ),
       ),
     );
+  }
+
+  #rest(
+    ranked: readonly { a: number; b: number }[],
+    share: (value: number, look: number) => HTMLElement,
+  ): HTMLElement[] {
+    if (!ranked.length) return [];
+    const sum = (of: 'a' | 'b'): number => ranked.reduce((all, one) => all + one[of], 0);
+    const name = `${ranked.length} others`;
+    return [h('tr', {}, h('th', { scope: 'row' }, name), share(sum('a'), 0), share(sum('b'), 1))];
   }
 
   #draw(data: RowData): void {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layer on screen as a program that prints the same weights, number for number.
-import { headDimOf, kept, type Question, settingsOf } from '../../compute/words.ts';
-import { actsAt, actsInAttention, actsNowhere, type EncodingInfo } from '../../model/manifest.ts';
-import { gridOf } from '../../model/places.ts';
-import { optionsOf, type Settings, valueWidth } from '../../model/settings.ts';
-import { isTable, positionsText } from '../../parts/code.ts';
+import { headDimOf, kept, type Question, settingsOf } from '../compute/words.ts';
+import { actsAt, actsInAttention, actsNowhere, type EncodingInfo } from '../model/manifest.ts';
+import { gridOf } from '../model/places.ts';
+import { valueWidth } from '../model/settings.ts';
+import { positionsText } from './code.ts';
+import { optionsText, randomText } from './random-code.ts';
 
 const conditions = {
   open: 'true',
@@ -14,24 +15,15 @@ const conditions = {
   first: `key <= query && (query - key < span || key < ${kept})`,
 } as const;
 
-/** Tables are the page's own repeatable ones. */
-function optionsText(info: EncodingInfo, settings: Settings): string {
-  const parts = Object.entries(optionsOf(info, settings)).map(([name, value]) => {
-    if (!isTable(value)) return `${name}: ${JSON.stringify(value)}`;
-    const deviation = info.tables.find((table) => table.name === name)?.deviation ?? 1;
-    return `${name}: table('${name}', ${JSON.stringify(value.shape)}, ${deviation})`;
-  });
-  return `{ ${parts.join(', ')} }`;
-}
-
-export function wordsCode(question: Question, chosen: EncodingInfo): string {
+/** Prints the weights, and with `outputs` what attention computed, heads first. */
+export function layerCode(question: Question, chosen: EncodingInfo, outputs = false): string {
   const { words, layer, mask, span, part } = question;
   const info = part === 'content' || actsNowhere(chosen) ? undefined : chosen;
   const settings = info && settingsOf(info, layer);
   const grid = info && settings && gridOf(info, settings, words.length);
   const made =
     info && settings
-      ? `const encoding = pe.encoding('${info.id}', ${optionsText(info, settings)});
+      ? `const encoding = pe.encoding('${info.id}', ${optionsText(info, settings).text});
 const positions = ${positionsText(info, grid, 'count')};
 `
       : '';
@@ -58,32 +50,7 @@ const mask = Uint8Array.from({ length: count * count }, (_, i) => {
 `;
   return `import { load } from 'posenc';
 
-// The repeatable random numbers of the page: a hash, a generator, and sums of twelve.
-const hash = (text) => {
-  let value = 0x811c9dc5;
-  for (let i = 0; i < text.length; i += 1) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
-  return value >>> 0;
-};
-const normal = (seed, size, deviation = 1) => {
-  let state = seed >>> 0;
-  const next = () => {
-    state = (state + 0x9e3779b9) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
-    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);
-    return ((mixed ^ (mixed >>> 15)) >>> 0) / 4294967296;
-  };
-  return Float32Array.from({ length: size }, () => {
-    let sum = -6;
-    for (let i = 0; i < 12; i += 1) sum += next();
-    return sum * deviation;
-  });
-};
-
-const table = (name, shape, deviation) => ({
-  shape,
-  data: normal(hash(\`\${name}:\${shape.join('x')}\`), shape.reduce((a, b) => a * b, 1), deviation),
-});
-
+${randomText}
 const pe = await load();
 const words = ${JSON.stringify(words)};
 const [heads, width, count] = [${layer.heads}, ${layer.width}, words.length];
@@ -101,8 +68,8 @@ ${info && actsAt(info, 'embed') ? 'rows = encoding.embed({ shape: [count, width]
     }
   return { shape: [heads, count, headDim], data };
 };
-${masked}const values = { shape: [heads, count, ${values}], data: new Float32Array(heads * count * ${values}) };
-const { weights } = pe.attention(project('query'), project('key'), values, { ${options.join(', ')} });
+${masked}const values = ${outputs ? "project('value')" : `{ shape: [heads, count, ${values}], data: new Float32Array(heads * count * ${values}) }`};
+const { output, weights } = pe.attention(project('query'), project('key'), values, { ${options.join(', ')} });
 console.log(JSON.stringify([...weights.data]));
-`;
+${outputs ? 'console.log(JSON.stringify([...output.data]));\n' : ''}`;
 }
