@@ -75,7 +75,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
     const places = arena.doubles(at.values);
     return arena.run(where, () => {
       engine.check(where, (raw) =>
-        raw.embed(handle, data.address, 0, 1, at.rows, width, places.address, 1),
+        raw.embed(handle, data.address, 0, 1, 1, at.rows, width, places.address, 1, info.axes),
       );
       return target.finish(engine, data.address);
     });
@@ -89,7 +89,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
     const at = this.#positions(where, info, positions, source.shape);
     const { batch, heads, n, sets } = fold(source.shape, at);
     return this.#inPlace(where, source, given.get('out'), at, (raw, data, from, places) =>
-      raw.embed(handle, data, from, batch * heads, n, width, places, sets),
+      raw.embed(handle, data, from, batch, heads, n, width, places, sets, info.axes),
     );
   }
 

@@ -37,6 +37,19 @@ export interface EncodingOptions {
     /** The last channel of an odd width; auto: zero for t2t, else a sine. @default auto */
     odd?: 'auto' | 'zero' | 'sine';
   };
+  /** Sinusoidal 2-D. Sines and cosines of the row beside those of the column, for patches of images. Carion et al., 2020. */
+  'sinusoidal-2d': {
+    /** Width of the embedding; a multiple of 4. Integer from 4 to 65536. */
+    dim: number;
+    /** Ratio between the longest and the shortest wavelength. Number above 1 up to 1000000000000000. @default 10000 */
+    base?: number;
+    /** Order of axes and channels, and where counting starts. @default detr */
+    variant?: 'detr' | 'mae';
+    /** Rows and columns to divide by, for detr; none when left out. Number from 1 to 1000000. */
+    grid?: ArrayLike<number>;
+    /** What the last row and column of a grid count as. Number from 0.000001 to 1000000. @default 6.283185307179586 */
+    scale?: number;
+  };
   /** RoPE. Rotates pairs of query and key channels by angles proportional to position. Su et al., 2021. */
   'rope': {
     /** Width of one head. Integer from 1 to 4096. */
@@ -664,6 +677,7 @@ export interface EncodingSites {
   'none': never;
   'learned': 'embed';
   'sinusoidal': 'embed';
+  'sinusoidal-2d': 'embed';
   'rope': 'rotate';
   'rope-linear': 'rotate';
   'rope-ntk': 'rotate';
@@ -783,7 +797,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "positions": "real",
   "textAxes": false,
   "relative": true,
-  "contentFree": true,
+  "contentFree": false,
   "remapsDistance": false,
   "lengthPolicy": "static",
   "fields": [],
@@ -952,6 +966,83 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
      "zero",
      "sine"
     ]
+   }
+  ],
+  "tables": [],
+  "gradients": []
+ },
+ {
+  "id": "sinusoidal-2d",
+  "title": "Sinusoidal 2-D",
+  "summary": "Sines and cosines of the row beside those of the column, for patches of images.",
+  "formula": "PE(y, x) = [sin(y·ωᵢ), cos(y·ωᵢ) … | sin(x·ωᵢ), cos(x·ωᵢ) …], ωᵢ = base^(−4i/dim)",
+  "paper": "Carion et al., 2020",
+  "url": "https://arxiv.org/abs/2005.12872",
+  "usedBy": [
+   "DETR",
+   "MAE",
+   "ViT-MAE"
+  ],
+  "sites": [
+   "embed"
+  ],
+  "axes": 2,
+  "positions": "real",
+  "textAxes": false,
+  "relative": false,
+  "contentFree": false,
+  "remapsDistance": false,
+  "lengthPolicy": "static",
+  "fields": [
+   {
+    "name": "dim",
+    "doc": "Width of the embedding; a multiple of 4.",
+    "type": "integer",
+    "required": true,
+    "example": 64,
+    "min": 4,
+    "max": 65536,
+    "multipleOf": 4
+   },
+   {
+    "name": "base",
+    "doc": "Ratio between the longest and the shortest wavelength.",
+    "type": "number",
+    "required": false,
+    "default": 10000,
+    "min": 1,
+    "max": 1000000000000000,
+    "exclusiveMin": true,
+    "logarithmic": true
+   },
+   {
+    "name": "variant",
+    "doc": "Order of axes and channels, and where counting starts.",
+    "type": "choice",
+    "required": false,
+    "default": "detr",
+    "choices": [
+     "detr",
+     "mae"
+    ]
+   },
+   {
+    "name": "grid",
+    "doc": "Rows and columns to divide by, for detr; none when left out.",
+    "type": "list",
+    "required": false,
+    "min": 1,
+    "max": 1000000,
+    "length": 2
+   },
+   {
+    "name": "scale",
+    "doc": "What the last row and column of a grid count as.",
+    "type": "number",
+    "required": false,
+    "default": 6.283185307179586,
+    "min": 0.000001,
+    "max": 1000000
    }
   ],
   "tables": [],
@@ -4003,7 +4094,7 @@ export const encodings: readonly (EncodingInfo & { readonly id: EncodingId })[] 
   "id": "cope",
   "title": "CoPE",
   "summary": "Positions that count keys by how much the query attends to them, from a learned table.",
-  "formula": "s(m, j) += qₘ·E[p], p = Σ_{t=j..m} σ(s(m, t))",
+  "formula": "s(m, j) += qₘ·E[p]/√d, p = min(Σ_{t=j..m} σ(s(m, t)), maxPositions − 1)",
   "paper": "Golovneva et al., 2024",
   "url": "https://arxiv.org/abs/2405.18719",
   "usedBy": [],

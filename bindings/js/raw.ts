@@ -90,10 +90,12 @@ export interface RawModule {
     x: number,
     from: number,
     batch: number,
+    heads: number,
     rows: number,
     width: number,
     positions: number,
     positionRows: number,
+    axes: number,
   ): Status;
   rotate(
     handle: number,

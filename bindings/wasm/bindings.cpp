@@ -113,15 +113,17 @@ int check_positions(Address handle, Address positions, int count, int axes) {
       encoding(handle).accepts(posenc::Positions::of(at<const double>(positions), count, axes)));
 }
 
-int embed(Address handle, Address x, Address from, int batch, int rows, int width,
-          Address positions, int position_rows) {
+int embed(Address handle, Address x, Address from, int batch, int heads, int rows, int width,
+          Address positions, int position_rows, int axes) {
   return report(posenc::embed(encoding(handle), {.x = at<float>(x),
                                                  .from = at<const float>(from),
                                                  .batch = batch,
+                                                 .heads = heads,
                                                  .rows = rows,
                                                  .width = width,
                                                  .positions = at<const double>(positions),
-                                                 .position_rows = position_rows}));
+                                                 .position_rows = position_rows,
+                                                 .axes = axes}));
 }
 
 int rotate(Address handle, Address x, Address from, int batch, int heads, int rows, int width,

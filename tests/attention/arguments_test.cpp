@@ -6,6 +6,7 @@
 #include "attention/question.hpp"
 #include "posenc/encodings/alibi.hpp"
 #include "posenc/encodings/learned.hpp"
+#include "posenc/encodings/none.hpp"
 #include "posenc/encodings/rotary/rope.hpp"
 #include "posenc/encodings/shaw.hpp"
 #include "posenc/encodings/t5.hpp"
@@ -176,11 +177,17 @@ TEST(Arguments, NamePositionsByTheirSide) {
   EXPECT_TRUE(fails_with(reference::ask(question).status, Errc::out_of_range, "keyPositions"));
 }
 
-TEST(Arguments, AskNothingOfPositionsThatOnlyAnEmbeddingUses) {
+TEST(Arguments, RefuseAnEncodingThatDoesNothingInAttention) {
   const Encoding e = made<Learned>(Options().table("table", Array<float>(4), 2, 2));
   Question question = Question::of({.queries = 3, .keys = 9, .head_dim = 2, .value_dim = 2});
   question.encodings = {&e};
-  EXPECT_TRUE(succeeds(reference::ask(question).status)) << "it was added before the projections";
+  const Encoding one = alibi(1);
+  question.encodings = {&one, &e};
+  EXPECT_TRUE(fails_with(reference::ask(question).status, Errc::unsupported, "learned"));
+  // None does nothing either, but that is what it is for.
+  const Encoding none = made<None>({});
+  question.encodings = {&none};
+  EXPECT_TRUE(succeeds(reference::ask(question).status));
 }
 
 }  // namespace

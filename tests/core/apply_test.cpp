@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "posenc/core/position_rules.hpp"
 #include "posenc/encodings/make_encoding.hpp"
 #include "reference/errors.hpp"
 #include "reference/options.hpp"
@@ -192,6 +193,52 @@ TEST(Rotate, LeavesItsTargetUntouchedWhenItFails) {
   }
   EXPECT_EQ(x, before);
   EXPECT_EQ(memory_use(), use);
+}
+
+/// Adds the row to channel 0 and the column to channel 1.
+struct Grid : EncodingDefaults {
+  struct Options {};
+  static constexpr Spec spec = [] {
+    Spec s{};
+    s.id = "grid";
+    s.sites = {.embed = true};
+    s.axes = 2;
+    return s;
+  }();
+  static constexpr std::array<Field, 0> fields{};
+  static Result<Grid> make(Options) { return Grid{}; }
+  Index embed_width() const { return 2; }
+  Status accepts(const Positions& p) const { return check_real_positions(p); }
+  template <class Arch>
+  void embed(Arch, const RowBlock& b) const {
+    for (Index t = 0; t < b.rows.rows; ++t)
+      for (Index a = 0; a < 2; ++a) b.rows.row(t)[a] += static_cast<float>(b.positions.axis(a)[t]);
+  }
+};
+
+TEST(Embed, TakesSeveralAxesAndASetForEachEntryOfSeveralHeads) {
+  const Encoding e = reference::made_here<Grid>({});
+  Array<double> p{0, 1, 2, 10, 11, 12, 100, 101, 102, 110, 111, 112};  // [2 sets, 2 axes, 3]
+  Array<float> x(2 * 2 * 3 * 2, 0.5f);
+  const EmbedArguments a{.x = x.data(),
+                         .from = x.data(),
+                         .batch = 2,
+                         .heads = 2,
+                         .rows = 3,
+                         .width = 2,
+                         .positions = p.data(),
+                         .position_rows = 2,
+                         .axes = 2};
+  ASSERT_TRUE(succeeds(embed(e, a)));
+  for (Index plane = 0; plane < 4; ++plane)
+    for (Index t = 0; t < 3; ++t)
+      for (Index axis = 0; axis < 2; ++axis)
+        EXPECT_EQ(x[(plane * 3 + t) * 2 + axis],
+                  static_cast<float>(0.5 + p[(plane / 2 * 2 + axis) * 3 + t]));
+  p[10] = std::numeric_limits<double>::quiet_NaN();
+  const Status s = embed(e, a);
+  EXPECT_TRUE(fails_with(s, Errc::not_finite, "positions"));
+  EXPECT_EQ(s.error().index, 10) << "over all sets and axes";
 }
 
 /// Makes a pair of each of 3 channels, at `position` radians in channel 0 only.

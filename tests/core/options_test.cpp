@@ -228,6 +228,62 @@ TEST(Options, RefuseATableOfAnotherShapeAndNameTheAxis) {
   EXPECT_TRUE(succeeds(shape_of(5, 3)));
 }
 
+TEST(Options, RefuseTablesThatHoldWhatIsNotANumber) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (float bad : {std::numeric_limits<float>::quiet_NaN(), infinity, -infinity}) {
+    Array<float> data(15, 1.0f);
+    data[7] = bad;
+    data[9] = bad;
+    const Status s = decode([&](OptionBag& b) { b.table("table", data.data(), {5, 3, 0}, 2); });
+    EXPECT_TRUE(fails_with(s, Errc::not_finite, "table"));
+    EXPECT_EQ(s.error().index, 7);
+  }
+}
+
+TEST(Options, TakeMinusInfinityWhereATableMayHide) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  struct Hiding {
+    Table table;
+  };
+  constexpr std::array rules = rules_of(std::array{
+      FieldOf<Hiding>::table<&Hiding::table>("table", "[rows].", Dim::any("rows", 2)).hiding()});
+  for (const auto& [entry, fine] : {std::pair{-infinity, true}, {infinity, false}}) {
+    Hiding made;
+    const Array<float> data{0, entry};
+    OptionBag bag;
+    bag.table("table", data.data(), {2, 0, 0}, 1);
+    EXPECT_EQ(static_cast<bool>(decode_options(rules, &made, bag)), fine);
+  }
+}
+
+TEST(Options, HoldTablesToOneFreeExtentOfTheSameName) {
+  struct Network {
+    Table weight, bias, out;
+  };
+  constexpr std::array rules = rules_of(std::array{
+      FieldOf<Network>::table<&Network::weight>("weight", "[width].", Dim::any("width", 2)),
+      FieldOf<Network>::table<&Network::bias>("bias", "[width].", Dim::any("width", 2)),
+      FieldOf<Network>::table<&Network::out>("out", "[n, width].", Dim::any("n", 2),
+                                             Dim::any("width", 2))});
+  const Array<float> data(32);
+  const auto decoded_with = [&](Index weight, Index bias, Index out) {
+    Network made;
+    OptionBag bag;  // in another order than that of the rules
+    bag.table("out", data.data(), {3, out, 0}, 2);
+    if (bias > 0) bag.table("bias", data.data(), {bias, 0, 0}, 1);
+    bag.table("weight", data.data(), {weight, 0, 0}, 1);
+    return decode_options(rules, &made, bag);
+  };
+  EXPECT_TRUE(succeeds(decoded_with(4, 4, 4)));
+  EXPECT_TRUE(succeeds(decoded_with(4, 0, 4)));
+  EXPECT_TRUE(fails_with(decoded_with(4, 5, 4), Errc::shape_mismatch, "bias"));
+  const Status s = decoded_with(4, 4, 3);
+  EXPECT_TRUE(fails_with(s, Errc::shape_mismatch, "out"));
+  EXPECT_EQ(s.error().index, 1);
+  EXPECT_EQ(s.error().received, 3);
+  EXPECT_EQ(s.error().low, 4);
+}
+
 TEST(Options, FailForLackOfMemoryWithoutLeaking) {
   const MemoryUse before = memory_use();
   const Array<float> data(4);

@@ -50,11 +50,25 @@ TEST(PositionRules, RefuseFractionsWhereIntegersAreNeeded) {
   EXPECT_TRUE(fails_with(check_integer_positions(of({nan})), Errc::not_finite, "positions"));
 }
 
-TEST(PositionRules, LookAtEveryAxis) {
+TEST(PositionRules, LookAtEveryAxisAndCountOverAll) {
+  const Status real = check_real_positions(of({0, 1, 2, nan}, 2));
+  EXPECT_TRUE(fails_with(real, Errc::not_finite, "positions"));
+  EXPECT_EQ(real.error().index, 3);
+  const Status whole = check_integer_positions(of({0, 1, 2.5, 3}, 2));
+  EXPECT_TRUE(fails_with(whole, Errc::not_integer, "positions"));
+  EXPECT_EQ(whole.error().index, 2);
+}
+
+TEST(PositionRules, HoldPositionsInsideATable) {
+  const Array<double> grid{0, 3, 1, 4};
+  EXPECT_TRUE(succeeds(check_inside(of(grid, 2), 0, 0, 3, "inside the grid")));
+  const Status s = check_inside(of(grid, 2), 1, 0, 3, "inside the grid");
+  EXPECT_TRUE(fails_with(s, Errc::position_out_of_table, "positions"));
+  EXPECT_EQ(s.error().index, 3);
+  EXPECT_EQ(s.error().received, 4);
+  EXPECT_EQ(s.error().high, 3);
   EXPECT_TRUE(
-      fails_with(check_real_positions(of({0, 1, 2, nan}, 2)), Errc::not_finite, "positions"));
-  EXPECT_TRUE(
-      fails_with(check_integer_positions(of({0, 1, 2.5, 3}, 2)), Errc::not_integer, "positions"));
+      fails_with(check_inside(of({-1}), 0, 0, 3, ""), Errc::position_out_of_table, "positions"));
 }
 
 }  // namespace

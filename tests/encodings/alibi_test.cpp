@@ -2,7 +2,7 @@
 #include "posenc/encodings/alibi.hpp"
 
 #include "arches.hpp"
-#include "reference/options.hpp"
+#include "reference/score_terms.hpp"
 
 namespace posenc {
 namespace {
@@ -160,6 +160,43 @@ TEST(Alibi, GivesAShardTheSlopesOfTheWholeModel) {
 
 TEST(Alibi, TakesSlopesFromTheCaller) {
   expect_slopes(slopes(of(3).list("slopes", {1, 0.5, 0.125})), {1, 0.5, 0.125});
+}
+
+/// The forms differ by a constant per row, the symmetric one where only the past is seen.
+TEST(Alibi, HasOneSoftmaxInAllFormsUnderACausalMaskAndSymmetricApartWithout) {
+  for (const bool causal : {true, false}) {
+    reference::Problem p({2, 6, 2, 9, 21, 5, 4}, 3);
+    p.causal = causal;
+    const auto output = [&](std::string_view form) {
+      const Encoding e = made<Alibi>(Options().number("heads", 6).text("form", form));
+      return reference::attend<xsimd::default_arch>(e, p, {}).output;
+    };
+    const Array<float> relative = output("relative");
+    const auto farthest = [&](const Array<float>& other) {
+      double most = 0;
+      for (Index i = 0; i < other.size(); ++i)
+        most = std::max(most, std::abs(double{relative[i]} - other[i]));
+      return most;
+    };
+    EXPECT_LT(farthest(output("key")), 1e-5);
+    const double symmetric = farthest(output("symmetric"));
+    if (causal)
+      EXPECT_LT(symmetric, 1e-5);
+    else
+      EXPECT_GT(symmetric, 0.1);
+  }
+}
+
+TEST(Alibi, EqualsRelativeSlopesOverTheRootOfTheWidthInFalconsForm) {
+  reference::Problem p({1, 4, 4, 9, 21, 16, 4}, 4);
+  p.causal = true;
+  const Encoding falcon = made<Alibi>(Options().number("heads", 4).number("slopeScale", 0.25));
+  Options by_hand;
+  by_hand.number("heads", 4).list("slopes", {0x1p-4, 0x1p-6, 0x1p-8, 0x1p-10});
+  const Encoding relative = made<Alibi>(by_hand);
+  EXPECT_TRUE(
+      reference::attend<xsimd::default_arch>(falcon, p, {})
+          .output.same_bits(reference::attend<xsimd::default_arch>(relative, p, {}).output));
 }
 
 TEST(Alibi, ScalesSlopesAsFalconDoes) {

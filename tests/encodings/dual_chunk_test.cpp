@@ -149,11 +149,14 @@ TEST(DualChunk, CountsChunksBelowZeroToo) {
 TEST(DualChunk, GrowsOnlyWhenAsked) {
   Array<double> frequencies(4);
   DualChunkOptions o = options(8, 10, 4);
-  EXPECT_EQ(dual_chunk<Native>(o).plan(1000, frequencies.data()).attention_factor, 1);
+  const Plan still = dual_chunk<Native>(o).plan(1000, frequencies.data());
+  EXPECT_EQ(still.attention_factor, 1);
+  EXPECT_EQ(still.length_policy, LengthPolicy::fixed);
   o.dca_mscale = true;
   o.trained_length = 100;
   const Encoding e = dual_chunk<Native>(o);
   EXPECT_EQ(e.plan(0, frequencies.data()).attention_factor, 1);
+  EXPECT_EQ(e.plan(0, frequencies.data()).length_policy, LengthPolicy::per_length);
   EXPECT_EQ(e.plan(100, frequencies.data()).attention_factor, 1);
   EXPECT_NEAR(e.plan(1000, frequencies.data()).attention_factor, 1 + 0.05 * std::log(10.0), 1e-15);
 

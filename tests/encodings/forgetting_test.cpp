@@ -95,6 +95,39 @@ TEST(Forgetting, SumsGatesInFloat64) {
   EXPECT_EQ(bias_of(e, 0, positions(q), positions(k)), (Array<float>{gates[0], 0}));
 }
 
+TYPED_TEST(ForgettingAt, HidesAllThatStandsBeforeAShutGate) {
+  Gates gates(4, 40, 6);
+  for (Index h : {0, 2}) gates.logs[h * 40 + 11] = gates.logs[h * 40 + 23] = -reference::infinity;
+  const Encoding e = made<Forgetting, TypeParam>(gates.options("gates"));
+  for (const auto& [queries, keys] : {std::pair<Index, Index>{1, 24}, {40, 40}}) {
+    Problem p({.batch = 1,
+               .heads = 4,
+               .kv_heads = 2,
+               .queries = queries,
+               .keys = keys,
+               .head_dim = 6,
+               .value_dim = 5},
+              7);
+    p.causal = true;
+    reference::expect_attention<TypeParam>(
+        e, p,
+        [&](Index, Index h, Index t, Index j) {
+          return gates.between(h, p.q_at(t), p.k_at(j));  // a sum with -infinity in it
+        },
+        tolerance);
+  }
+}
+
+TEST(Forgetting, RefusesSumsThatAreNotFinite) {
+  Gates gates(2, 5, 8);
+  gates.sums[7] = -reference::infinity;
+  const auto refused = decoded<Forgetting>(gates.options("cumulative"));
+  EXPECT_TRUE(fails_with(refused, Errc::not_finite, "table"));
+  EXPECT_EQ(refused.error().index, 7);
+  gates.logs[7] = reference::nan;
+  EXPECT_TRUE(fails_with(decoded<Forgetting>(gates.options("gates")), Errc::not_finite, "table"));
+}
+
 TEST(Forgetting, RefusesPositionsOutsideTheTable) {
   const Encoding e = made<Forgetting>(Gates(1, 5, 4).options("gates"));
   const auto accepts = [&](double p) {

@@ -103,6 +103,35 @@ describe('masks and alignment', () => {
   });
 });
 
+describe('padding on the left', () => {
+  it('changes nothing for the real tokens, rotated or biased, at positions that leave it out', () => {
+    const [q, k, v] = [1, 2, 3].map((seed) => randomTensor([1, 2, 4, 6], seed));
+    const padded = (x: typeof q) =>
+      tensor(
+        [1, 2, 7, 6],
+        [0, 1].flatMap((head) => [
+          ...new Array<number>(18).fill(Number.NaN),
+          ...x.data.slice(head * 24, (head + 1) * 24),
+        ]),
+      );
+    // What cumsum(mask) - 1 gives; where the padding stands does not matter.
+    const places = [0, 0, 0, 0, 1, 2, 3];
+    const mask = bits([1, 1, 1, 7], [0, 0, 0, 1, 1, 1, 1]);
+    const options = { causal: true, queryPositions: places, keyPositions: places, mask };
+    for (const encoding of [
+      pe.encoding('rope', { headDim: 6 }),
+      pe.encoding('alibi', { heads: 2 }),
+    ]) {
+      const whole = pe.attention(padded(q), padded(k), padded(v), { ...options, encoding }).output;
+      const plain = pe.attention(q, k, v, { causal: true, encoding }).output;
+      for (const head of [0, 1]) {
+        const real = whole.data.slice((head * 7 + 3) * 6, (head * 7 + 7) * 6);
+        expectSame(real, plain.data.slice(head * 24, (head + 1) * 24));
+      }
+    }
+  });
+});
+
 describe('scores and heads', () => {
   it('J4 multiplies large queries and keys in float32', () => {
     const wide = tensor([1, 1, 128], new Array(128).fill(32));

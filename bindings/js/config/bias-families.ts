@@ -2,7 +2,7 @@
 /** Models whose positions are biases on the scores: ALiBi, T5, DeBERTa, Transformer-XL, Swin. */
 
 import { type AlibiSwitch, alibi } from './alibi.js';
-import { type Context, counting, headDimOf, headsOf, names } from './context.js';
+import { type Context, counting, headDimOf, headsOf, names, widths } from './context.js';
 import { layerEncoding } from './layer-encoding.js';
 import { type Reading, readRope } from './rope-family.js';
 import { readLearned } from './table-families.js';
@@ -127,7 +127,7 @@ function termsOf(c: Context): string[] {
 }
 
 export function readTransformerXl(c: Context): Reading {
-  const [heads, headDim] = [headsOf(c), c.take('headDim', ['d_head'], counting) ?? headDimOf(c)];
+  const [heads, headDim] = [headsOf(c), c.take('headDim', ['d_head'], widths) ?? headDimOf(c)];
   const clamp = c.number(['clamp_len'], { min: -1, max: 1e9, integer: true });
   const options = {
     heads,

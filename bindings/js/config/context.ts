@@ -117,11 +117,13 @@ export const names = {
 } as const;
 
 export const counting: Rules = { min: 1, max: 1e6, integer: true };
+/** As wide as the encodings take heads. */
+export const widths: Rules = { ...counting, max: 4096 };
 const longest: Rules = { min: 1, max: 2 ** 53, integer: true };
 
 /** Width of a head and number of heads, as every family derives them. */
 export function headDimOf(c: Context): number {
-  const given = c.number(names.headDim, { ...counting, max: 65536 });
+  const given = c.number(names.headDim, widths);
   const hidden = c.number(names.hidden, counting);
   const heads = c.number(names.heads, counting);
   const fits = hidden !== undefined && heads !== undefined;
@@ -147,14 +149,22 @@ export function headDimOf(c: Context): number {
       hidden.value,
       { heads: heads.value, headsPath: heads.path, warning: 'W11' },
     );
+  const each = hidden.value / heads.value;
+  if (each > 4096)
+    throw c.inconsistent(
+      hidden.path ?? names.hidden[0],
+      `at most 4096 for each of the ${heads.value} heads`,
+      hidden.value,
+      { heads: heads.value, headsPath: heads.path },
+    );
   return c.enter('headDim', {
-    value: hidden.value / heads.value,
+    value: each,
     provenance: 'derived',
     ...(hidden.path === undefined ? {} : { path: hidden.path }),
   });
 }
 
-export const headsOf = (c: Context) => c.require('heads', names.heads, counting);
+export const headsOf = (c: Context) => c.require('heads', names.heads, { ...counting, max: 65536 });
 
 /** Tokens the model was made for; a family that counts otherwise says so itself. */
 export function trainedLengthOf(c: Context): number | undefined {

@@ -15,7 +15,9 @@ export interface Draft {
 }
 
 export const positive: Rules = { min: 0, above: true, max: 1e9 };
-export const amount: Rules = { min: 0, max: 1e6 };
+export const factors: Rules = { min: 0, above: true, max: 1e6 };
+export const magnitude: Rules = { min: 0, above: true, max: 1000 };
+export const amount: Rules = { min: 0, max: 1000 };
 
 /** Enters a number of the dictionary under its option's name. */
 export function take(
@@ -53,8 +55,9 @@ export function required(
   draft: Draft,
   name: string,
   key: string,
+  rules?: Rules,
 ): number {
-  const value = take(c, dict, draft, name, key);
+  const value = take(c, dict, draft, name, key, rules);
   if (value !== undefined) return value;
   throw missing(dict, draft, key);
 }
@@ -65,7 +68,7 @@ export const missing = (dict: Section, { method }: Draft, key: string) =>
   });
 
 export function factorOf(c: Context, dict: Section, draft: Draft): number {
-  const factor = required(c, dict, draft, 'factor', 'factor');
+  const factor = required(c, dict, draft, 'factor', 'factor', factors);
   warnFactor(c, dict, factor);
   return factor;
 }
@@ -136,7 +139,7 @@ export function warnReach(c: Context, dict: Section, factor: number, original: n
 
 /** Given, or from the two lengths. */
 export function factorOrRatio(c: Context, dict: Section, draft: Draft, original: number): number {
-  const given = take(c, dict, draft, 'factor', 'factor');
+  const given = take(c, dict, draft, 'factor', 'factor', factors);
   if (given !== undefined) {
     warnFactor(c, dict, given);
     return given;
@@ -144,6 +147,7 @@ export function factorOrRatio(c: Context, dict: Section, draft: Draft, original:
   const whole = c.number(['max_position_embeddings'], lengths);
   if (whole === undefined) throw missing(dict, draft, 'factor');
   const factor = whole.value / original;
+  if (factor < 1) warnFactor(c, dict, factor);
   draft.options.factor = c.enter('factor', { ...whole, value: factor, provenance: 'derived' });
   return factor;
 }

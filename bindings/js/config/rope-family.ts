@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Models that rotate: one encoding for each kind of layer. */
 
-import { type Context, counting, type Found, headDimOf, names } from './context.js';
+import { type Context, counting, type Found, headDimOf, names, widths } from './context.js';
 import { layerEncoding } from './layer-encoding.js';
 import { type LayerMap, layerMap } from './layers.js';
 import { findRopeDicts, type RopeDict } from './rope-dict.js';
@@ -74,8 +74,8 @@ function rotary(
   dict: RopeDict,
   nested: boolean,
 ): LayerEncoding {
-  if (type === 'full_attention' && c.number(['global_head_dim'], counting) !== undefined)
-    headDim = c.take('headDim', ['global_head_dim'], counting) ?? headDim;
+  if (type === 'full_attention' && c.number(['global_head_dim'], widths) !== undefined)
+    headDim = c.take('headDim', ['global_head_dim'], widths) ?? headDim;
   const old = qwenDynamic(c, headDim);
   if (old !== undefined) return old;
   const local = type === 'sliding_attention' && !nested;
@@ -94,7 +94,7 @@ const globalBase = (c: Context): Found | undefined =>
 
 /** Latent attention rotates a part of its own, as wide as this key says. */
 function latentWidth(c: Context): number | undefined {
-  const found = c.number(['qk_rope_head_dim'], { ...counting, max: 4096 });
+  const found = c.number(['qk_rope_head_dim'], widths);
   return found === undefined ? undefined : c.enter('headDim', found);
 }
 

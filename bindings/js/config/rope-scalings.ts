@@ -8,7 +8,9 @@ import {
   type Draft,
   factorOf,
   factorOrRatio,
+  factors,
   lengths,
+  magnitude,
   missing,
   originalLength,
   positive,
@@ -31,7 +33,7 @@ const linear: Read = (c, dict, draft) => {
 const dynamic: Read = (c, dict, draft) => {
   const alpha = dict.number('alpha', positive);
   if (alpha !== undefined) return ntk(c, dict, draft);
-  const factor = required(c, dict, draft, 'factor', 'factor');
+  const factor = required(c, dict, draft, 'factor', 'factor', factors);
   warnFactor(c, dict, factor);
   const whole = c.number(['max_position_embeddings', 'seq_length', 'n_positions'], lengths);
   if (whole === undefined) throw c.missing(['max_position_embeddings']);
@@ -44,7 +46,7 @@ const dynamic: Read = (c, dict, draft) => {
 
 const ntk: Read = (c, dict, draft) => {
   const key = dict.has('alpha') ? 'alpha' : 'factor';
-  const alpha = required(c, dict, draft, 'factor', key);
+  const alpha = required(c, dict, draft, 'factor', key, factors);
   if (key === 'factor') warnFactor(c, dict, alpha);
   return 'rope-ntk';
 };
@@ -69,7 +71,7 @@ const yarn: Read = (c, dict, draft) => {
     dict.pathOf('truncate'),
   );
   take(c, dict, draft, 'extrapolationFactor', 'extrapolation_factor', { min: 0, max: 1 });
-  take(c, dict, draft, 'attentionFactor', 'attention_factor');
+  take(c, dict, draft, 'attentionFactor', 'attention_factor', magnitude);
   temperatures(c, dict, draft);
   return 'rope-yarn';
 };
@@ -93,6 +95,9 @@ function temperatures(c: Context, dict: Section, draft: Draft): void {
 
 const longrope: Read = (c, dict, draft) => {
   const original = originalLength(c, dict, draft);
+  // Its logarithm is divided by.
+  if (original < 2)
+    throw dict.fault('INCONSISTENT', 'original_max_position_embeddings', 'at least 2', original);
   for (const [name, key] of [
     ['shortFactor', 'short_factor'],
     ['longFactor', 'long_factor'],
@@ -121,14 +126,14 @@ const longrope: Read = (c, dict, draft) => {
   }
   const factor = factorOrRatio(c, dict, draft, original);
   warnReach(c, dict, factor, original);
-  take(c, dict, draft, 'attentionFactor', 'attention_factor');
+  take(c, dict, draft, 'attentionFactor', 'attention_factor', magnitude);
   magnitudes(c, dict, draft);
   return 'rope-longrope';
 };
 
 /** Phi-3.5-MoE gives the attention factor of each list instead. */
 function magnitudes(c: Context, dict: Section, draft: Draft): void {
-  const [short, long] = ['short_mscale', 'long_mscale'].map((key) => dict.number(key, positive));
+  const [short, long] = ['short_mscale', 'long_mscale'].map((key) => dict.number(key, magnitude));
   if (short === undefined || draft.options.attentionFactor !== undefined) return;
   if (short !== (long ?? short)) {
     c.ledger.warn(
@@ -163,6 +168,10 @@ const llama3: Read = (c, dict, draft) => {
 
 const proportional: Read = (c, dict, draft) => {
   const key = 'partial_rotary_factor';
+  if (draft.headDim % 2 !== 0)
+    throw dict.fault('INCONSISTENT', key, 'a part of heads of an even width', draft.headDim, {
+      headDim: draft.headDim,
+    });
   const fraction = dict.number(key, { min: 0, max: 1 });
   if (fraction === undefined) throw missing(dict, draft, key);
   draft.options.fraction = c.ledger.note('fraction', fraction, 'given', dict.pathOf(key));

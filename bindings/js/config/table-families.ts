@@ -118,7 +118,7 @@ interface Sinusoid {
 }
 
 function sinusoidal(c: Context, { rule, layout }: Sinusoid): LayerEncoding {
-  const dim = c.require('dim', names.hidden, counting);
+  const dim = c.require('dim', names.hidden, { ...counting, max: 65536 });
   const frequencies = rule ?? (c.family.assumes?.frequencies === 't2t' ? 't2t' : 'paper');
   // Which rule and order hold is in no file: it follows from the reader of the family.
   c.ledger.note('frequencies', frequencies, 'default');

@@ -175,6 +175,11 @@ Status check(const AttentionArguments& a) {
   if (a.encodings.size() > AttentionArguments::max_encodings)
     return wrong(Errc::unsupported, "encoding", "at most 8 encodings",
                  static_cast<Index>(a.encodings.size()));
+  for (const Encoding* e : a.encodings)
+    if (e->traits().sites == Sites{.embed = true})
+      return Error{.code = Errc::unsupported,
+                   .field = e->traits().id,
+                   .expected = "added to the embeddings before: it does nothing in attention"};
   if (Status checked = check_growth(a.encodings); !checked) return checked;
   std::optional<double> wish;
   Index remaps = 0, cumulative = 0;

@@ -3,6 +3,8 @@
 /// S keys, D head width.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -16,7 +18,7 @@ struct AttentionShape {
   Index heads = 1;     ///< H, a multiple of kv_heads; query head h uses key head h / (H / G)
   Index kv_heads = 1;  ///< G
   Index queries = 0;   ///< T
-  Index keys = 0;      ///< S
+  Index keys = 128;    ///< S
   Index head_dim = 0;  ///< D, of queries and keys
   Index value_dim = 0;
   constexpr Index group() const { return heads / kv_heads; }
@@ -38,6 +40,24 @@ struct Tensor4 {
   static constexpr Tensor4 bnhd(T* data, Index heads, Index rows, Index width) {
     return {data, heads * rows * width, width, heads * width};
   }
+};
+
+/// How a cache stores numbers: as they are, as IEEE halves, or as bytes times one scale per row.
+enum class Dtype : std::uint8_t { f32, f16, i8 };
+
+/// Keys or values in pages, as a cache keeps them: page p holds the slots p · page_rows …, each page
+/// [B][heads][page_rows][width]. Key j of a call is slot j of the stretches laid end to end.
+struct PagedRows {
+  struct Stretch {
+    Index slot = 0, count = 0;
+  };
+  const std::byte* const* pages = nullptr;
+  Index data = 0;    ///< bytes from the start of a page to its rows
+  Index scales = 0;  ///< and to their scales [B][heads][page_rows], for i8
+  Index page_rows = 1, heads = 1;
+  Dtype dtype = Dtype::f32;
+  std::array<Stretch, 4> stretches{};
+  Index first_batch = 0, first_row = 0;  ///< where these arguments are a part of a greater whole
 };
 
 /// Explicit positions: [rows, axes, count] with rows 1 (shared by the batch) or B. Null: by default
@@ -115,8 +135,10 @@ struct AttentionArguments {
   AttentionShape shape;
   Tensor4<const float> q, k, v;
   Tensor4<float> output;
-  float* weights = nullptr;      ///< [B, H, T, S], or null
-  float* log_sum_exp = nullptr;  ///< [B, H, T], or null
+  std::optional<PagedRows> paged_k{}, paged_v{};  ///< instead of k and v
+  bool keys_rotated = false;                      ///< k holds keys as `rotate` leaves them
+  float* weights = nullptr;                       ///< [B, H, T, S], or null
+  float* log_sum_exp = nullptr;                   ///< [B, H, T], or null
 
   std::span<const Encoding* const> encodings{};  ///< at most max_encodings
   int axes = 1;                                  ///< coordinates of explicit positions

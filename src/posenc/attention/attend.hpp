@@ -39,7 +39,7 @@ class Attend {
       for (Index g = 0; g < s_.kv_heads; ++g) {
         if ((moved && g == 0) || scores_.rotations.per_head())
           scores_.rotations.fill(placement, g * s_.group());
-        scores_.panels.pack(b, g, scores_.rotations);
+        scores_.prepare(b, g);
         for_each_block(s_, std::max<Index>(1, a_.tiles.queries), b, g,
                        [&](const Block& block) { attend(block); });
       }
@@ -72,10 +72,15 @@ class Attend {
   }
 
   void add_values(const Block& block, const KeyTile& keys) {
-    if (scores_.panels.finite(keys.first))
+    if (scores_.direct)
+      add_values_directly(block, keys);
+    else if (scores_.panels.finite(keys.first))
       multiply_values(block, keys);
     else
-      add_visible_values(block, keys);
+      for (Index c = 0; c < sums_.cols; c += panel_width<Arch>)
+        add_visible_values(block, keys, 0, c,
+                           {scores_.panels.values(c, keys.first), keys.count, panel_width<Arch>,
+                            panel_width<Arch>});
     for (const Encoding* e : a_.encodings)
       if (e->traits().sites.value)
         for (Index i = 0; i < block.heads; ++i) e->value(value_tile(*e, block.segment(i), keys));
@@ -93,21 +98,49 @@ class Attend {
     }
   }
 
-  /// A NaN or infinite value times the weight 0 of a hidden key would spread as NaN. Tiles that
-  /// hold one are summed key by key, over visible keys only.
-  void add_visible_values(const Block& block, const KeyTile& keys) {
-    constexpr Index width = panel_width<Arch>;
-    alignas(memory_alignment) float line[static_cast<std::size_t>(width)];
-    for (Index i = 0; i < block.rows(); ++i)
-      for (Index c = 0; c < sums_.cols; c += width) {
-        // Summed apart and added once, as in the register tile: a hidden NaN changes no bit.
-        std::fill_n(line, width, 0.0f);
-        for (Index j = 0; j < keys.count; ++j)
-          if (scores_.visible(block, i, keys.first + j))
-            add_scaled<Arch>(scores_.tile.row(i)[j], scores_.panels.values(c, keys.first + j), line,
-                             width);
-        add_scaled<Arch>(1.0f, line, sums_.row(i) + c, width);
-      }
+  void add_values_directly(const Block& block, const KeyTile& keys) {
+    const auto [from, to] = scores_.reach(block, keys);
+    if (from >= to) return;
+    const bool hides = scores_.hides(block, keys);
+    scores_.values.for_each_run(
+        block.batch, scores_.key_head(block), keys.first + from, to - from, scores_.value_scratch,
+        [&, start = from](Index first, const View2<const float>& run) {
+          for (Index j = 0; j < run.rows; j += weighted_rows_step) {
+            const Index count = std::min(weighted_rows_step, run.rows - j);
+            const bool goes_on = run.stride == run.cols && j + 2 * count <= run.rows;
+            add_values_directly(block, keys, start + first + j, run.slice(j, count), hides,
+                                run.row(goes_on ? j + count : j));
+          }
+        });
+  }
+  void add_values_directly(const Block& block, const KeyTile& keys, Index first,
+                           const View2<const float>& rows, bool hides, const float* ahead) {
+    if (!hides || all_finite<Arch>(rows)) {
+      const View2<float> weights = scores_.tile.slice(0, block.rows());
+      return add_weighted_rows<Arch>(
+          {weights.data + first, weights.rows, rows.rows, weights.stride}, rows, ahead, sums_.data,
+          sums_.stride);
+    }
+    for (Index c = 0; c < rows.cols; c += panel_width<Arch>)
+      add_visible_values(
+          block, keys, first, c,
+          {rows.data + c, rows.rows, std::min(panel_width<Arch>, rows.cols - c), rows.stride});
+  }
+
+  /// A NaN or infinite value times the weight 0 of a hidden key would spread as NaN. Where there is
+  /// one, values are summed key by key, over visible keys only: here columns c .. of the keys from
+  /// column `first` of the tile on.
+  void add_visible_values(const Block& block, const KeyTile& keys, Index first, Index c,
+                          const View2<const float>& values) {
+    alignas(memory_alignment) float line[static_cast<std::size_t>(panel_width<Arch>)];
+    for (Index i = 0; i < block.rows(); ++i) {
+      // Summed apart and added once, as in the register tile: a hidden NaN changes no bit.
+      std::fill_n(line, panel_width<Arch>, 0.0f);
+      for (Index j = 0; j < values.rows; ++j)
+        if (scores_.visible(block, i, keys.first + first + j))
+          add_scaled<Arch>(scores_.tile.row(i)[first + j], values.row(j), line, values.cols);
+      add_scaled<Arch>(1.0f, line, sums_.row(i) + c, values.cols);
+    }
   }
 
   ValueTile value_tile(const Encoding& e, const Segment& seg, const KeyTile& keys) const {

@@ -19,7 +19,7 @@ template <class Arch>
 class Backward {
  public:
   explicit Backward(const BackwardArguments& a)
-      : a_(a), f_(a_.forward), s_(f_.shape), scores_(f_) {}
+      : a_(a), f_(a_.forward), s_(f_.shape), scores_(f_, true) {}
 
   // The steps: for one sequence after the other in one block of memory, which begins with sums over
   // all of them.
@@ -39,7 +39,7 @@ class Backward {
       for (Index g = 0; g < s_.kv_heads; ++g) {
         if ((moved && g == 0) || scores_.rotations.per_head())
           scores_.rotations.fill(placement, g * s_.group());
-        scores_.panels.pack(b, g, scores_.rotations);
+        scores_.prepare(b, g);
         pack(b, g);
         for_each_block(s_, std::max<Index>(1, f_.tiles.queries), b, g,
                        [&](const Block& block) { differentiate(block); });

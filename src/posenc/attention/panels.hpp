@@ -3,6 +3,7 @@
 /// of the group and all blocks of queries.
 #pragma once
 
+#include "posenc/attention/key_rows.hpp"
 #include "posenc/attention/products.hpp"
 #include "posenc/attention/rotations.hpp"
 
@@ -28,29 +29,39 @@ class Panels {
   const Index padded_value;  ///< the value width rounded up
   const Index tile_keys;     ///< keys per tile, whole panels
 
-  void carve(Arena& arena, const Rotations<Arch>& rotations) {
+  void carve(Arena& arena, const KeyRows& keys, const KeyRows& values,
+             const Rotations<Arch>& rotations) {
     copies_ = rotations.key_copies();
     depth_ = rotations.width();
     keys_ = arena.take<float>(copies_ * padded_keys, depth_);
     values_ = arena.take<float>(padded_keys, padded_value);
     finite_ = arena.take<bool>(padded_keys / tile_keys + 1);
     staged_ = arena.take<float>(width, depth_);
+    key_scratch_ = arena.take<float>(keys.scratch_size(width));
+    value_scratch_ = arena.take<float>(values.scratch_size(tile_keys));
   }
 
-  void pack(Index b, Index g, const Rotations<Arch>& rotations) {
+  void pack(Index b, Index g, const KeyRows& keys, const KeyRows& values,
+            const Rotations<Arch>& rotations) {
     const AttentionShape& s = a_.shape;
     for (Index copy = 0; copy < copies_; ++copy)
       for (Index j = 0; j < s.keys; j += width) {
         const Index n = std::min(width, s.keys - j);
-        View2<const float> rows{a_.k.at(b, g, j), n, s.head_dim, a_.k.row};
-        if (rotations.any()) rows = stage(rows, j, copy, rotations);
+        View2<const float> rows = keys.together(b, g, j, n, key_scratch_);
+        if (rotations.turns_keys()) rows = stage(rows, j, copy, rotations);
         pack_columns<Arch>(rows.data, rows.stride, n, depth_, keys_ + copy * padded_keys * depth_,
                            j);
       }
-    for (Index j = 0; j < s.keys; j += tile_keys)
-      finite_[j / tile_keys] =
-          pack_rows<Arch>(a_.v.at(b, g, j), a_.v.row, std::min(tile_keys, s.keys - j), s.value_dim,
-                          values_, padded_keys, j);
+    for (Index j = 0; j < s.keys; j += tile_keys) {
+      bool finite = true;
+      values.for_each_run(b, g, j, std::min(tile_keys, s.keys - j), value_scratch_,
+                          [&](Index i, const View2<const float>& rows) {
+                            finite = pack_rows<Arch>(rows.data, rows.stride, rows.rows, s.value_dim,
+                                                     values_, padded_keys, j + i) &&
+                                     finite;
+                          });
+      finite_[j / tile_keys] = finite;
+    }
   }
 
   /// [depth][width]: the keys from j on, j a multiple of width.
@@ -74,6 +85,7 @@ class Panels {
   float* values_ = nullptr;  ///< [padded_value / width][padded_keys][width]
   bool* finite_ = nullptr;   ///< per tile: no value is NaN or infinite
   float* staged_ = nullptr;  ///< [width, depth]
+  float *key_scratch_ = nullptr, *value_scratch_ = nullptr;
 };
 
 }  // namespace posenc

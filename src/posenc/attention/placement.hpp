@@ -115,7 +115,7 @@ class Placement {
                     Index count, std::string_view field) const {
     if (rows.data != nullptr)
       return at_fault(e.accepts(seen_by(e, given(rows, b, count))), field,
-                      rows.origin + (rows.rows > 1 ? b * stride(rows, count) : 0));
+                      rows.origin + (rows.rows > 1 ? b * a_.axes * stride(rows, count) : 0));
     constexpr Index at_once = 256;  // 2 KB of stack
     double numbers[at_once];
     for (Index i = 0; i < count; i += at_once) {

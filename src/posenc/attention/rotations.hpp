@@ -17,7 +17,8 @@ class Rotations {
   /// Dual chunk attention has the most: same chunk, next chunk, farther chunks.
   static constexpr Index max_copies = 3;
 
-  explicit Rotations(const AttentionArguments& a) : shape_(a.shape), width_(a.shape.head_dim) {
+  explicit Rotations(const AttentionArguments& a)
+      : shape_(a.shape), width_(a.shape.head_dim), keys_rotated_(a.keys_rotated) {
     for (const Encoding* e : a.encodings) {
       if (!e->traits().sites.rotate) continue;
       entries_[count_++] = {e, e->rotation(), {}, {}};
@@ -27,7 +28,8 @@ class Rotations {
     }
   }
 
-  bool any() const { return count_ > 0; }
+  /// Whether keys must be rotated: not where a cache holds them so.
+  bool turns_keys() const { return count_ > 0 && !keys_rotated_; }
   /// Of a rotated row.
   Index width() const { return width_; }
   /// Whether tables must be filled anew for each key head.
@@ -42,7 +44,7 @@ class Rotations {
       const Index width = e.rotation.table_width();
       for (Index c = 0; c < e.encoding->copies(); ++c)
         e.queries[at(c)] = rows(arena, shape_.queries, width);
-      for (Index c = 0; c < e.encoding->key_copies(); ++c)
+      for (Index c = 0; turns_keys() && c < e.encoding->key_copies(); ++c)
         e.keys[at(c)] = rows(arena, shape_.keys, width);
       pairs = std::max(pairs, e.rotation.pairs);
     }
@@ -64,7 +66,7 @@ class Rotations {
       };
       for (Index c = 0; c < e.encoding->copies(); ++c)
         fill_one(e.queries[at(c)], placement.queries, Role::query, c);
-      for (Index c = 0; c < e.encoding->key_copies(); ++c)
+      for (Index c = 0; turns_keys() && c < e.encoding->key_copies(); ++c)
         fill_one(e.keys[at(c)], placement.keys, Role::key, c);
     }
   }
@@ -150,6 +152,7 @@ class Rotations {
 
   AttentionShape shape_;
   Index width_;
+  bool keys_rotated_;
   std::array<Entry, AttentionArguments::max_encodings> entries_{};
   std::size_t count_ = 0;
   const Encoding* remap_ = nullptr;

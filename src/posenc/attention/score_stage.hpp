@@ -3,6 +3,7 @@
 #pragma once
 
 #include "posenc/attention/block.hpp"
+#include "posenc/attention/direct.hpp"
 #include "posenc/attention/panels.hpp"
 #include "posenc/attention/score_sites.hpp"
 #include "posenc/attention/visibility.hpp"
@@ -14,13 +15,20 @@ template <class Arch>
 class ScoreStage {
  public:
   static constexpr Index width = panel_width<Arch>;
+  /// So few rows share their keys that packing these would cost more than it saves.
+  static constexpr Index direct_rows = 8;
 
-  explicit ScoreStage(const AttentionArguments& a)
+  /// `always_packs`: for who needs the panels, however few the rows.
+  explicit ScoreStage(const AttentionArguments& a, bool always_packs = false)
       : a_(a),
         visibility(a),
         placement(a),
         rotations(a),
+        keys(a.k, a.shape.head_dim, a.paged_k ? &*a.paged_k : nullptr),
+        values(a.v, a.shape.value_dim, a.paged_v ? &*a.paged_v : nullptr),
         panels(a),
+        direct(!always_packs &&
+               a.shape.queries * a.shape.group() <= std::min(direct_rows, a.tiles.queries)),
         sites(a.encodings),
         scale_(effective_scale(a)) {
     const Index wanted =
@@ -37,15 +45,22 @@ class ScoreStage {
   Visibility visibility;
   Placement placement;
   Rotations<Arch> rotations;
+  KeyRows keys, values;
   Panels<Arch> panels;
+  bool direct;  ///< keys and values are read as they lie, and panels hold nothing
   SiteOrder sites;
   Index rows = 0;       ///< rows of the largest block, a multiple of tile_rows
   View2<float> tile{};  ///< [rows, tile_keys]: the scores, then the weights
+  float* value_scratch = nullptr;
 
   void carve(Arena& arena) {
     placement.carve(arena);
     rotations.carve(arena);
-    panels.carve(arena, rotations);
+    if (!direct) panels.carve(arena, keys, values, rotations);
+    key_scratch_ = arena.take<float>(keys.scratch_size(panels.tile_keys));
+    value_scratch = arena.take<float>(values.scratch_size(panels.tile_keys));
+    staged_ = arena.take<float>(direct && rotations.turns_keys() ? panels.tile_keys : 0,
+                                rotations.width());
     queries_ = arena.take<float>(rotations.copies() * rows, rotations.width());
     tile = {arena.take<float>(rows, panels.tile_keys), rows, panels.tile_keys, panels.tile_keys};
     others_ = arena.take<float>((rotations.copies() - 1) * rows, panels.tile_keys);
@@ -54,6 +69,11 @@ class ScoreStage {
     carry_ = arena.take<float>(rows, sites.carry_width());
     temperatures_ = arena.take<float>(rows);
     seen_ = arena.take<SeenKeys>(rows);
+  }
+
+  /// Before the blocks of a key head.
+  void prepare(Index b, Index g) {
+    if (!direct) panels.pack(b, g, keys, values, rotations);
   }
 
   /// Copies, rotates and scales the query rows of a block; rows beyond it are 0.
@@ -104,6 +124,8 @@ class ScoreStage {
             std::clamp<Index>(r.last - keys.first, 0, keys.count)};
   }
 
+  Index key_head(const Block& block) const { return block.first_head / a_.shape.group(); }
+
   /// The columns that any of the tile_rows rows from `row` on may see.
   std::pair<Index, Index> reach(const Block& block, Index row, const KeyTile& keys) const {
     Index first = keys.count, last = 0;
@@ -119,6 +141,24 @@ class ScoreStage {
   /// Whether row i may see key j.
   bool visible(const Block& block, Index i, Index j) const {
     return visibility.visible(block.batch, block.head(i), block.query(i), j);
+  }
+  /// The columns that any row may see.
+  std::pair<Index, Index> reach(const Block& block, const KeyTile& keys) const {
+    Index first = keys.count, last = 0;
+    for (Index i = 0; i < block.rows(); i += tile_rows) {
+      const auto [from, to] = reach(block, i, keys);
+      first = std::min(first, from);
+      last = std::max(last, to);
+    }
+    return {first, last};
+  }
+
+  /// Whether some row of the block may not see some key of the tile.
+  bool hides(const Block& block, const KeyTile& keys) const {
+    if (visibility.has_mask() || visibility.has_gaps()) return true;
+    for (Index i = 0; i < block.rows(); ++i)
+      if (columns(block, i, keys) != std::pair{Index{0}, keys.count}) return true;
+    return false;
   }
 
   /// Fills `tile` for a block that was loaded.
@@ -162,13 +202,12 @@ class ScoreStage {
   /// What an encoding is given of one head's part of the block.
   ScoreTile score_tile(const Block& block, const Segment& seg, const KeyTile& keys,
                        const SiteOrder::Entry& e) const {
-    const AttentionShape& s = a_.shape;
     View2<float> scores = tile.slice(seg.first_row, seg.count);
     scores.cols = keys.count;
     return {.scores = scores,
             .q = queries(0).slice(seg.first_row, seg.count),
-            .k = {a_.k.at(block.batch, seg.head / s.group(), keys.first), keys.count, s.head_dim,
-                  a_.k.row},
+            .k = this->keys.together(block.batch, key_head(block), keys.first, keys.count,
+                                     key_scratch_),
             .q_pos =
                 placement.seen_by(*e.encoding, placement.queries).slice(seg.first_query, seg.count),
             .k_pos = placement.seen_by(*e.encoding, placement.keys).slice(keys.first, keys.count),
@@ -239,6 +278,7 @@ class ScoreStage {
   float* other(Index copy) const { return others_ + (copy - 1) * rows * tile.stride; }
 
   void product(const Block& block, const KeyTile& keys, Index copy, float* out) const {
+    if (direct) return direct_product(block, keys, copy, out);
     const View2<float> q = queries(copy);
     for (Index i = 0; i < block.rows(); i += tile_rows) {
       const auto [first, last] = reach(block, i, keys);
@@ -247,6 +287,24 @@ class ScoreStage {
                                     panels.keys(rotations.key_copy(copy), keys.first + j), q.cols)
             .store(out + i * tile.stride + j, tile.stride);
     }
+  }
+
+  void direct_product(const Block& block, const KeyTile& tile_keys, Index copy, float* out) const {
+    const View2<const float> q = queries(copy).slice(0, block.rows());
+    const auto [from, to] = reach(block, tile_keys);
+    if (from >= to) return;
+    keys.for_each_run(block.batch, key_head(block), tile_keys.first + from, to - from, key_scratch_,
+                      [&, start = from](Index i, View2<const float> rows) {
+                        if (rotations.turns_keys())
+                          rows = stage(rows, tile_keys.first + start + i, copy);
+                        dot_rows<Arch>(q, rows, out + start + i, tile.stride);
+                      });
+  }
+  View2<const float> stage(const View2<const float>& rows, Index first, Index copy) const {
+    const View2<float> staged{staged_, rows.rows, rotations.width(), rotations.width()};
+    for (Index j = 0; j < rows.rows; ++j) std::copy_n(rows.row(j), rows.cols, staged.row(j));
+    rotations.rotate_keys(staged, first, rotations.key_copy(copy));
+    return staged;
   }
 
   void score(const Block& block, const KeyTile& keys, const SiteOrder::Entry& e) const {
@@ -294,8 +352,10 @@ class ScoreStage {
   double scale_;
   bool fresh_ = true;
   Index scratch_size_ = 0;
-  float* queries_ = nullptr;        ///< [copies][rows, rotated width], rotated and scaled
-  float* others_ = nullptr;         ///< [copies - 1][rows, tile_keys]: scores of the other copies
+  float* key_scratch_ = nullptr;
+  float* staged_ = nullptr;   ///< [tile_keys, depth]: rotated keys, where they are read directly
+  float* queries_ = nullptr;  ///< [copies][rows, rotated width], rotated and scaled
+  float* others_ = nullptr;   ///< [copies - 1][rows, tile_keys]: scores of the other copies
   std::uint8_t* chosen_ = nullptr;  ///< [tile_keys]
   float* scratch_ = nullptr;
   float* carry_ = nullptr;         ///< [rows, carry_width]

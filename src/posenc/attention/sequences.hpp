@@ -17,6 +17,11 @@ inline AttentionArguments part_of(const AttentionArguments& a, const Sequence& s
   part.q.data = a.q.at(s.batch, 0, s.first_query);
   part.k.data = a.k.at(s.batch, 0, s.first_key);
   part.v.data = a.v.at(s.batch, 0, s.first_key);
+  for (std::optional<PagedRows>* paged : {&part.paged_k, &part.paged_v})
+    if (*paged) {
+      (*paged)->first_batch += s.batch;
+      (*paged)->first_row += s.first_key;
+    }
   part.output.data = a.output.at(s.batch, 0, s.first_query);
   if (a.weights != nullptr) part.weights = a.weights_row(s.batch, 0, s.first_query) + s.first_key;
   if (a.log_sum_exp != nullptr)
@@ -26,7 +31,7 @@ inline AttentionArguments part_of(const AttentionArguments& a, const Sequence& s
   const auto move = [&](PositionRows& rows, Index first, Index count) {
     const Index stride = rows.stride > 0 ? rows.stride : count, row = rows.rows > 1 ? s.batch : 0;
     if (rows.data != nullptr) rows.data += row * a.axes * stride + first;
-    rows = {.data = rows.data, .rows = 1, .stride = stride, .origin = row * stride + first};
+    rows = {.data = rows.data, .rows = 1, .stride = stride, .origin = row * a.axes * stride + first};
   };
   move(part.query_positions, s.first_query, a.shape.queries);
   move(part.key_positions, s.first_key, a.shape.keys);

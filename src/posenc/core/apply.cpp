@@ -29,7 +29,7 @@ Status check_positions(const Encoding& e, const double* positions, Index sets, I
   for (Index b = 0; b < sets; ++b)
     if (Status s = e.accepts(Positions::of(positions + b * axes * rows, rows, axes)); !s) {
       Error error = s.error();
-      if (error.index >= 0) error.index += static_cast<double>(b * rows);
+      if (error.index >= 0) error.index += static_cast<double>(b * axes * rows);
       return error;
     }
   return {};
@@ -54,12 +54,14 @@ void start_from(const float* from, float* x, Index count) {
 Status embed(const Encoding& e, const EmbedArguments& a) {
   if (!e.traits().sites.embed) return unsupported(e, "an encoding that is added to embeddings");
   if (Status s = check_width(e.embed_width(), a.width); !s) return s;
-  if (Status s = check_positions(e, a.positions, a.position_rows, 1, a.rows); !s) return s;
-  start_from(a.from, a.x, a.batch * a.rows * a.width);
+  if (Status s = check_positions(e, a.positions, a.position_rows, a.axes, a.rows); !s) return s;
+  start_from(a.from, a.x, a.batch * a.heads * a.rows * a.width);
   for (Index b = 0; b < a.batch; ++b) {
-    const double* positions = a.positions + (a.position_rows > 1 ? b * a.rows : 0);
-    e.embed({.rows = {a.x + b * a.rows * a.width, a.rows, a.width, a.width},
-             .positions = Positions::of(positions, a.rows)});
+    const Index set = a.position_rows > 1 ? b : 0;
+    const Positions positions = Positions::of(a.positions + set * a.axes * a.rows, a.rows, a.axes);
+    for (Index plane = b * a.heads; plane < (b + 1) * a.heads; ++plane)
+      e.embed({.rows = {a.x + plane * a.rows * a.width, a.rows, a.width, a.width},
+               .positions = positions});
   }
   return {};
 }

@@ -7,15 +7,16 @@
 
 namespace posenc {
 
-/// x [batch, rows, width] += the encoding's rows at `positions` [position_rows, rows], with
-/// position_rows 1 (shared by the batch) or batch. `from`, when it is not x, is copied to x first;
+/// x [batch, heads, rows, width] += the encoding's rows at `positions` [position_rows, axes, rows],
+/// with position_rows 1 (shared by the batch) or batch. `from`, when it is not x, is copied to x first;
 /// null starts from zeros and so gives the table itself.
 struct EmbedArguments {
   float* x = nullptr;
   const float* from = nullptr;
-  Index batch = 1, rows = 0, width = 0;
+  Index batch = 1, heads = 1, rows = 0, width = 0;
   const double* positions = nullptr;
   Index position_rows = 1;
+  Index axes = 1;
 };
 /// Errors: UNSUPPORTED without that site, SHAPE_MISMATCH of the width, those of the positions.
 Status embed(const Encoding& encoding, const EmbedArguments& arguments);

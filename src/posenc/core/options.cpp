@@ -82,8 +82,24 @@ Index extent(std::span<const OptionRule> rules, const void* options, const Dim& 
   return static_cast<Index>(source->read(options)) * dim.times / dim.over + dim.plus;
 }
 
+const OptionValue* find(const OptionBag& bag, std::string_view name) {
+  for (const auto& entry : bag.entries())
+    if (entry.name == name) return &entry.value;
+  return nullptr;
+}
+
+/// What a free extent is: as the first table says that has it.
+Index agreed(std::span<const OptionRule> rules, const OptionBag& bag, std::string_view free) {
+  for (const OptionRule& f : rules)
+    for (std::size_t a = 0; a < static_cast<std::size_t>(f.rank); ++a)
+      if (f.shape[a].free == free)
+        if (const OptionValue* value = find(bag, f.name); value != nullptr && value->rank == f.rank)
+          return value->shape[a];
+  return -1;
+}
+
 Status check_shape(std::span<const OptionRule> rules, const void* options, const OptionRule& f,
-                   const OptionValue& value) {
+                   const OptionValue& value, const OptionBag& bag) {
   const int rank = value.kind == OptionValue::Kind::list ? 1 : value.rank;
   if (rank != f.rank)
     return fault(Errc::shape_mismatch, f, "a tensor of its documented rank", rank);
@@ -96,6 +112,15 @@ Status check_shape(std::span<const OptionRule> rules, const void* options, const
     if (wanted >= 0 ? given != wanted : given < 1)
       return fault(Errc::shape_mismatch, f, "a tensor of its documented shape",
                    static_cast<double>(given), axis);
+    if (f.shape[a].free.empty()) continue;
+    if (const Index other = agreed(rules, bag, f.shape[a].free); other >= 0 && given != other)
+      return Error{.code = Errc::shape_mismatch,
+                   .field = f.name,
+                   .expected = "as long as the other tables of that extent",
+                   .received = static_cast<double>(given),
+                   .index = static_cast<double>(axis),
+                   .low = static_cast<double>(other),
+                   .high = static_cast<double>(other)};
   }
   return {};
 }
@@ -133,9 +158,29 @@ Status assign_scalar(const OptionRule& f, void* options, OptionValue value) {
   return f.assign(options, value);
 }
 
+/// One such number would spread over every score that its table takes part in.
+Status check_finite(const OptionRule& f, const float* data, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool hides = f.may_hide && data[i] == -std::numeric_limits<float>::infinity();
+    if (!std::isfinite(data[i]) && !hides)
+      return fault(Errc::not_finite, f,
+                   f.may_hide ? "finite numbers or -infinity" : "finite numbers",
+                   static_cast<double>(data[i]), static_cast<double>(i));
+  }
+  return {};
+}
+
 Status assign_array(std::span<const OptionRule> rules, const OptionRule& f, void* options,
-                    const OptionValue& value) {
-  if (Status s = check_shape(rules, options, f, value); !s) return s;
+                    const OptionValue& value, const OptionBag& bag) {
+  if (Status s = check_shape(rules, options, f, value, bag); !s) return s;
+  std::size_t count = value.rank > 0 ? 1 : 0;
+  for (int axis = 0; axis < value.rank; ++axis) {
+    const auto product = checked_product(
+        count, static_cast<std::size_t>(value.shape[static_cast<std::size_t>(axis)]));
+    if (!product) return fault(Errc::too_large, f, "a smaller tensor", 0);
+    count = *product;
+  }
+  if (Status s = check_finite(f, value.table, count); !s) return s;
   for (std::size_t i = 0; i < value.list.size(); ++i)
     if (Status s = check_number(f, value.list[i], static_cast<double>(i)); !s) return s;
   return f.assign(options, value);
@@ -185,7 +230,7 @@ Status decode_options(std::span<const OptionRule> rules, void* options, const Op
   for (const auto& [name, value] : bag.entries()) {
     const OptionRule* f = find(rules, name);
     if (is_array(f->kind))
-      if (Status s = assign_array(rules, *f, options, value); !s) return s;
+      if (Status s = assign_array(rules, *f, options, value, bag); !s) return s;
   }
   return {};
 }

@@ -55,6 +55,7 @@ struct OptionRule {
   std::span<const std::string_view> choices{};
   std::array<Dim, 3> shape{};  ///< of a table; of a list only the first
   int rank = 0;
+  bool may_hide = false;  ///< of a table: -infinity means something, and is taken
 
   Status (*assign)(void* options, const OptionValue& value) = nullptr;
   /// Numbers, booleans as 0 or 1, choices as their index; NaN where there is no value.
@@ -74,6 +75,11 @@ struct Field : OptionRule {
     Field f = *this;
     f.is_required = true;
     f.example_value = example;
+    return f;
+  }
+  constexpr Field hiding() const {
+    Field f = *this;
+    f.may_hide = true;
     return f;
   }
   constexpr Field usual() const {
@@ -303,7 +309,8 @@ template <class E>
 inline constexpr auto option_rules = rules_of(E::fields);
 
 /// Fills `options` (the struct that `rules` describe) from `bag`. Errors name the option: unknown,
-/// missing, of the wrong type, out of range, or a table whose shape does not follow.
+/// missing, of the wrong type, out of range, or a table whose shape does not follow or which holds
+/// what is not a number. A free extent of several tables is the same in all of them.
 Status decode_options(std::span<const OptionRule> rules, void* options, const OptionBag& bag);
 
 }  // namespace posenc

@@ -12,12 +12,17 @@ namespace posenc {
 /// Beyond 2^53 float64 no longer holds every integer, so a position there is not what was meant.
 inline constexpr double largest_position = 9007199254740992.0;
 
+/// The index that errors give of a position: counted over all axes, as they lie in memory.
+inline double index_over_axes(const Positions& positions, Index axis, Index i) {
+  return static_cast<double>(axis * positions.axis_stride + i);
+}
+
 /// Finite and within +-2^53.
 inline Status check_real_positions(const Positions& positions) {
   for (Index a = 0; a < positions.axes; ++a)
     for (Index i = 0; i < positions.count; ++i) {
       const double p = positions.axis(a)[i];
-      const double index = static_cast<double>(i);
+      const double index = index_over_axes(positions, a, i);
       if (!std::isfinite(p))
         return Error{.code = Errc::not_finite,
                      .field = "positions",
@@ -45,8 +50,25 @@ inline Status check_integer_positions(const Positions& positions) {
                      .field = "positions",
                      .expected = "integers",
                      .received = p,
-                     .index = static_cast<double>(i)};
+                     .index = index_over_axes(positions, a, i)};
     }
+  return {};
+}
+
+/// From low to high, along one axis: there is nothing to look up elsewhere.
+inline Status check_inside(const Positions& positions, Index axis, double low, double high,
+                           std::string_view expected) {
+  for (Index i = 0; i < positions.count; ++i) {
+    const double p = positions.axis(axis)[i];
+    if (p < low || p > high)
+      return Error{.code = Errc::position_out_of_table,
+                   .field = "positions",
+                   .expected = expected,
+                   .received = p,
+                   .index = index_over_axes(positions, axis, i),
+                   .low = low,
+                   .high = high};
+  }
   return {};
 }
 

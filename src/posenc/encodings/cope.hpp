@@ -32,7 +32,7 @@ class Cope : public EncodingDefaults {
       .title = "CoPE",
       .summary =
           "Positions that count keys by how much the query attends to them, from a learned table.",
-      .formula = "s(m, j) += qₘ·E[p], p = Σ_{t=j..m} σ(s(m, t))",
+      .formula = "s(m, j) += qₘ·E[p]/√d, p = min(Σ_{t=j..m} σ(s(m, t)), maxPositions − 1)",
       .paper = "Golovneva et al., 2024",
       .url = "https://arxiv.org/abs/2405.18719",
       .sites = {.score = true},

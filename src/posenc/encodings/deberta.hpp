@@ -75,8 +75,9 @@ class Deberta : public EncodingDefaults {
     for (const auto& [term, table, field] : {std::tuple{c2p, &o.position_key, "positionKey"},
                                              {p2c, &o.position_query, "positionQuery"}})
       if ((o.terms & term) != 0 && table->empty())
-        return Error{
-            .code = Errc::missing_option, .field = field, .expected = "given, since terms has it"};
+        return Error{.code = Errc::missing_option,
+                     .field = field,
+                     .expected = "given, since terms asks for it"};
     if (o.buckets && *o.buckets / 2 >= o.max_distance - 1)
       return Error{.code = Errc::out_of_range,
                    .field = "maxDistance",

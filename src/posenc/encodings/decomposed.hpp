@@ -85,18 +85,10 @@ class Decomposed : public EncodingDefaults {
   Status accepts(const Positions& positions) const {
     if (Status s = check_integer_positions(positions); !s) return s;
     for (Index a = 0; a < 2; ++a)
-      for (Index i = 0; i < positions.count; ++i) {
-        const double p = positions.axis(a)[i],
-                     last = axes_[static_cast<std::size_t>(a)].largest - 1;
-        if (p < 0 || p > last)
-          return Error{.code = Errc::position_out_of_table,
-                       .field = "positions",
-                       .expected = "inside the grid",
-                       .received = p,
-                       .index = static_cast<double>(i),
-                       .low = 0,
-                       .high = last};
-      }
+      if (Status s = check_inside(positions, a, 0, axes_[static_cast<std::size_t>(a)].largest - 1,
+                                  "inside the grid");
+          !s)
+        return s;
     return {};
   }
 

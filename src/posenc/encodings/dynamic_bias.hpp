@@ -74,25 +74,8 @@ class DynamicBias : public EncodingDefaults {
     if (o.inner_weight.empty() != o.inner_bias.empty())
       return Error{.code = Errc::missing_option,
                    .field = o.inner_bias.empty() ? "innerBias" : "innerWeight",
-                   .expected = "given together with the other"};
-    const Index width = o.hidden_weight.shape[0];
-    const auto fits = [&](const Table& table, std::size_t axis, Index wanted,
-                          const char* field) -> Status {
-      if (table.empty() || table.shape[axis] == wanted) return {};
-      return Error{.code = Errc::shape_mismatch,
-                   .field = field,
-                   .expected = "as wide as the layer before",
-                   .received = static_cast<double>(table.shape[axis]),
-                   .low = static_cast<double>(wanted),
-                   .high = static_cast<double>(wanted)};
-    };
-    for (const Status& s :
-         {fits(o.hidden_bias, 0, width, "hiddenBias"),
-          fits(o.inner_weight, 1, width, "innerWeight"),
-          fits(o.inner_weight, 2, width, "innerWeight"), fits(o.inner_bias, 1, width, "innerBias"),
-          fits(o.inner_bias, 0, o.inner_weight.shape[0], "innerBias"),
-          fits(o.out_weight, 1, width, "outWeight")})
-      if (!s) return s.error();
+                   .expected = o.inner_bias.empty() ? "given together with innerWeight"
+                                                    : "given together with innerBias"};
     DynamicBias made(std::move(o));
     if (Status s = made.expand(); !s) return s.error();
     return made;

@@ -65,16 +65,6 @@ class Fire : public EncodingDefaults {
                                    Dim::of("heads"))};
 
   static Result<Fire> make(Options o) {
-    const Index width = o.hidden_weight.shape[0];
-    for (const auto& [given, field] :
-         {std::pair{o.hidden_bias.shape[0], "hiddenBias"}, {o.out_weight.shape[1], "outWeight"}})
-      if (given != width)
-        return Error{.code = Errc::shape_mismatch,
-                     .field = field,
-                     .expected = "as wide as hiddenWeight",
-                     .received = static_cast<double>(given),
-                     .low = static_cast<double>(width),
-                     .high = static_cast<double>(width)};
     const double threshold = std::abs(o.l * o.multiplier);
     if (std::log1p(std::abs(o.c) * threshold) + o.epsilon == 0)
       return Error{.code = Errc::out_of_range,

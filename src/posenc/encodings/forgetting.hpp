@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <cmath>
+#include <limits>
 
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
@@ -16,8 +18,10 @@ namespace posenc {
 ///   b_h)
 ///
 /// The table has a column per position of one sequence: F itself, or with `form: 'gates'` the ln f,
-/// which are then summed in float64, as they should be for thousands of tokens. Keys in the future
-/// would be amplified: use it under a causal mask.
+/// which are then summed in float64, as they should be for thousands of tokens. A gate that is shut,
+/// ln f = −∞, hides all keys before its token from it and from all later ones; sums of −∞ could not
+/// tell keys behind it apart, so only single gates may be shut. Keys in the future would be amplified:
+/// use it under a causal mask.
 class Forgetting : public EncodingDefaults {
  public:
   enum class Form { cumulative, gates };
@@ -47,36 +51,41 @@ class Forgetting : public EncodingDefaults {
       F::table<&Options::table>("table", "Logarithms of forget gates [heads, S].", Dim::of("heads"),
                                 Dim::any("S", 512))
           .required()
+          .hiding()
           .initialised_by(0.5)};
 
   static Result<Forgetting> make(Options o) {
     const Index count = o.table.shape[1];
     auto sums = Buffer<double>::make(o.table.data.size());
     if (!sums) return sums.error();
+    auto shut = Buffer<float>::make(o.table.data.size());
+    if (!shut) return shut.error();
     for (Index h = 0; h < o.heads; ++h) {
       double sum = 0;
+      float gates_shut = 0;
       for (Index i = 0; i < count; ++i) {
         const double entry = o.table.row(h)[i];
-        sums->data()[h * count + i] = o.form == Form::gates ? (sum += entry) : entry;
+        const bool open = std::isfinite(entry);
+        if (!open && o.form == Form::cumulative)
+          return Error{.code = Errc::not_finite,
+                       .field = "table",
+                       .expected = "finite numbers; with form: 'gates' a gate may be shut",
+                       .received = entry,
+                       .index = static_cast<double>(h * count + i)};
+        if (o.form == Form::cumulative) sum = 0;
+        if (open) sum += entry;
+        sums->data()[h * count + i] = sum;
+        shut->data()[h * count + i] = gates_shut += open ? 0.0f : 1.0f;
       }
     }
-    return Forgetting(std::move(*sums), o, count);
+    return Forgetting(std::move(*sums), std::move(*shut), o, count);
   }
 
   Index heads() const { return heads_; }
-  Index score_scratch(Index, Index cols) const { return cols; }
+  Index score_scratch(Index, Index cols) const { return 2 * cols; }
   Status accepts(const Positions& positions) const {
     if (Status s = check_integer_positions(positions); !s) return s;
-    for (Index i = 0; i < positions.count; ++i)
-      if (positions[i] < 0 || positions[i] >= static_cast<double>(count_))
-        return Error{.code = Errc::position_out_of_table,
-                     .field = "positions",
-                     .expected = "inside the table",
-                     .received = positions[i],
-                     .index = static_cast<double>(i),
-                     .low = 0,
-                     .high = static_cast<double>(count_ - 1)};
-    return {};
+    return check_inside(positions, 0, 0, static_cast<double>(count_ - 1), "inside the table");
   }
 
   template <class Arch>
@@ -85,13 +94,19 @@ class Forgetting : public EncodingDefaults {
     if (t.scores.cols == 0) return;
     // Relative to the first key, so that the differences of float32 are those of a tile.
     const double origin = sum(t.head, t.k_pos[0]);
-    for (Index j = 0; j < t.scores.cols; ++j)
+    float* const shut = t.scratch + t.scores.cols;
+    for (Index j = 0; j < t.scores.cols; ++j) {
       t.scratch[j] = static_cast<float>(sum(t.head, t.k_pos[j]) - origin);
+      shut[j] = gates_shut(t.head, t.k_pos[j]);
+    }
+    const V hidden(-std::numeric_limits<float>::infinity());
     for (Index i = 0; i < t.scores.rows; ++i) {
-      const V own(static_cast<float>(sum(t.head, t.q_pos[i]) - origin));
+      const V own(static_cast<float>(sum(t.head, t.q_pos[i]) - origin)),
+          passed(gates_shut(t.head, t.q_pos[i]));
       float* row = t.scores.row(i);
       for_each_vector<Arch>(t.scores.cols, [&](Index j, auto io) {
-        io.store(io.load(row + j) + (own - io.load(t.scratch + j)), row + j);
+        const V faded = io.load(row + j) + (own - io.load(t.scratch + j));
+        io.store(xsimd::select(io.load(shut + j) == passed, faded, hidden), row + j);
       });
     }
   }
@@ -117,14 +132,21 @@ class Forgetting : public EncodingDefaults {
   }
 
  private:
-  Forgetting(Buffer<double> sums, const Options& o, Index count)
-      : sums_(std::move(sums)), heads_(o.heads), count_(count), gates_(o.form == Form::gates) {}
+  Forgetting(Buffer<double> sums, Buffer<float> shut, const Options& o, Index count)
+      : sums_(std::move(sums)),
+        shut_(std::move(shut)),
+        heads_(o.heads),
+        count_(count),
+        gates_(o.form == Form::gates) {}
 
-  double sum(Index head, double position) const {
-    return sums_.data()[head * count_ + static_cast<Index>(position)];
+  Index at(Index head, double position) const {
+    return head * count_ + static_cast<Index>(position);
   }
+  double sum(Index head, double position) const { return sums_.data()[at(head, position)]; }
+  float gates_shut(Index head, double position) const { return shut_.data()[at(head, position)]; }
 
-  Buffer<double> sums_;  ///< [heads][count]
+  Buffer<double> sums_;  ///< [heads][count]: of the gates that are not shut
+  Buffer<float> shut_;   ///< [heads][count]: how many are, up to each; exact below 2^24
   Index heads_, count_;
   bool gates_;
 };

@@ -62,18 +62,9 @@ class Learned : public EncodingDefaults {
   Status accepts(const Positions& positions) const {
     if (Status s = check_integer_positions(positions); !s) return s;
     const double last = static_cast<double>(usable_length() - 1);
-    for (Index i = 0; i < positions.count; ++i) {
-      const double p = positions[i];
-      if (p < -o_.offset || (p > last && o_.past_end == PastEnd::error))
-        return Error{.code = Errc::position_out_of_table,
-                     .field = "positions",
-                     .expected = "inside the table",
-                     .received = p,
-                     .index = static_cast<double>(i),
-                     .low = 0,
-                     .high = last};
-    }
-    return {};
+    return check_inside(positions, 0, -o_.offset,
+                        o_.past_end == PastEnd::error ? last : largest_position,
+                        "inside the table");
   }
 
   template <class Arch>

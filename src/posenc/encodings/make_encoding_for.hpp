@@ -2,26 +2,60 @@
 /// For tests and benches that name the instruction set; everyone else calls make_encoding.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+
 #include "posenc/encodings/registry.hpp"
 
 namespace posenc {
 
+/// How one encoding comes about, its types erased: what is the same for all of them, choosing,
+/// decoding and reporting, is compiled once and not inlined into one function for each.
+struct Recipe {
+  std::string_view id;
+  std::span<const OptionRule> rules;
+  void (*begin)(void* options);
+  Result<Encoding> (*finish)(void* options);
+  void (*end)(void* options);
+};
+
+template <class Arch, class E>
+inline constexpr Recipe recipe_of{
+    .id = E::spec.id,
+    .rules = option_rules<E>,
+    .begin = [](void* options) { new (options) typename E::Options(); },
+    .finish = [](void* options) -> Result<Encoding> {
+      Result<E> made = E::make(std::move(*static_cast<typename E::Options*>(options)));
+      if (!made) return made.error();
+      return Encoding::of<Arch>(std::move(*made));
+    },
+    .end =
+        [](void* options) {
+          using Options = typename E::Options;
+          static_cast<Options*>(options)->~Options();
+        }};
+
+template <class Arch, class... E>
+constexpr std::array<Recipe, sizeof...(E)> recipes_of(TypeList<E...>) {
+  return {recipe_of<Arch, E>...};
+}
+template <class... E>
+constexpr std::size_t largest_options(TypeList<E...>) {
+  return std::max({sizeof(typename E::Options)...});
+}
+
 template <class Arch>
 Result<Encoding> make_encoding_for(std::string_view id, const OptionBag& bag) {
-  Result<Encoding> made =
-      Error{.code = Errc::unknown_encoding, .field = id, .expected = "the id of an encoding"};
-  any_encoding(Encodings{}, [&]<class E>() {
-    if (E::spec.id != id) return false;
-    typename E::Options options;
-    if (Status s = decode_options(option_rules<E>, &options, bag); !s) {
-      made = s.error();
-    } else if (Result<E> encoding = E::make(std::move(options)); !encoding) {
-      made = encoding.error();
-    } else {
-      made = Encoding::of<Arch>(std::move(*encoding));
-    }
-    return true;
-  });
+  static constexpr auto recipes = recipes_of<Arch>(Encodings{});
+  const auto recipe =
+      std::find_if(recipes.begin(), recipes.end(), [&](const Recipe& r) { return r.id == id; });
+  if (recipe == recipes.end())
+    return Error{.code = Errc::unknown_encoding, .field = id, .expected = "the id of an encoding"};
+  alignas(std::max_align_t) std::byte options[largest_options(Encodings{})];
+  recipe->begin(options);
+  const Status decoded = decode_options(recipe->rules, options, bag);
+  Result<Encoding> made = decoded ? recipe->finish(options) : Result<Encoding>(decoded.error());
+  recipe->end(options);
   return made;
 }
 

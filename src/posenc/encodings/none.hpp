@@ -20,8 +20,7 @@ class None : public EncodingDefaults {
       .paper = "Kazemnejad et al., 2023",
       .url = "https://arxiv.org/abs/2305.19466",
       .used_by = "SmolLM3 and Llama 4 in some layers",
-      .relative = true,
-      .content_free = true};
+      .relative = true};
   static constexpr std::array<Field, 0> fields{};
 
   static Result<None> make(Options) { return None{}; }

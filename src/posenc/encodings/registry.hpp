@@ -36,6 +36,7 @@
 #include "posenc/encodings/sandwich.hpp"
 #include "posenc/encodings/shaw.hpp"
 #include "posenc/encodings/sinusoidal.hpp"
+#include "posenc/encodings/sinusoidal_2d.hpp"
 #include "posenc/encodings/t5.hpp"
 #include "posenc/encodings/transformer_xl.hpp"
 #include "posenc/encodings/window/swin.hpp"
@@ -50,6 +51,7 @@ using Encodings = TypeList<  //
     None,                    //
     Learned,                 //
     Sinusoidal,              //
+    Sinusoidal2d,            //
     Rope,                    //
     RopeLinear,              //
     RopeNtk,                 //

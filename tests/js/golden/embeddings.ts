@@ -30,6 +30,28 @@ export function runSinusoidal({ params, inputs, expected, tolerance }: GoldenCas
   }
 }
 
+/** DETR gives [channels, rows, columns], MAE [patches, channels]; positions are those of a grid. */
+export function runSinusoidal2d({ params, expected, tolerance }: GoldenCase): void {
+  const [height, width] = [params.height ?? params.grid, params.width ?? params.grid];
+  const cells = count(height * width);
+  const at = [cells.map((i) => Math.floor(i / width)), cells.map((i) => i % width)];
+  const shape: number[] = expected.pos.shape;
+  const channels = params.dim ?? 2 * params.dim_per_axis;
+  const encoding = pe.encoding('sinusoidal-2d', {
+    dim: channels,
+    variant: params.grid === undefined ? 'detr' : 'mae',
+    base: params.temperature ?? 10000,
+    ...(params.normalize && { grid: [height, width], scale: params.scale }),
+  });
+  const { data } = encoding.table(at);
+  const want: number[] = expected.pos.data;
+  const byPatch =
+    shape.length === 2
+      ? want
+      : cells.flatMap((i) => count(channels).map((c) => want[c * cells.length + i]));
+  expectClose(data, byPatch, tolerance.f32, 'pos');
+}
+
 /** RoBERTa's rule: real tokens count up from padding index + 1, padding keeps its own row. */
 export function runPositionIds({ params, inputs, expected }: GoldenCase): void {
   const { padding_idx: padding } = params;

@@ -24,7 +24,7 @@ import {
   runTransformerXl,
   runXlnetShift,
 } from './content-terms.ts';
-import { runPositionIds, runSinusoidal } from './embeddings.ts';
+import { runPositionIds, runSinusoidal, runSinusoidal2d } from './embeddings.ts';
 import { runRealLayer } from './model-layers.ts';
 import { runPope } from './polar.ts';
 import { runRemap } from './remaps.ts';
@@ -89,7 +89,7 @@ export const families: Readonly<Record<string, Family>> = {
   rope2d_pixtral_: { run: runPixtral },
   rope2d_qwen2vl_vision_: { run: runQwenVision },
   rope2d_ropevit_: { run: runRopeVit },
-  sinusoidal2d_: notYet('a table of its own for images comes later'),
+  sinusoidal2d_: { run: runSinusoidal2d },
   pope_: { run: runPope },
   leaky_rerope_: { run: runRemap },
   rerope_: { run: runRemap },

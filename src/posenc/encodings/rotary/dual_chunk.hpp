@@ -84,6 +84,10 @@ struct DualChunkSchedule : RemapDefaults {
                    .expected = "given together with dcaMscale"};
     return {};
   }
+  /// Of the whole only the factor of dcaMscale depends on the length.
+  static LengthPolicy length_policy(const Options& o, LengthPolicy declared) {
+    return o.dca_mscale ? LengthPolicy::per_length : declared;
+  }
   static void choose(const Options& o, double query, const Positions& keys, std::uint8_t* copy) {
     const double own = std::floor(query / stride_of(o));
     for (Index j = 0; j < keys.count; ++j)

@@ -64,16 +64,6 @@ class SwinV2 : public WindowBias {
   static Result<SwinV2> make(Options o) {
     if (Status s = check_window(o.window, "window"); !s) return s.error();
     if (Status s = check_window(o.pretrained_window, "pretrainedWindow", 0); !s) return s.error();
-    const Index width = o.hidden_weight.shape[0];
-    for (const auto& [given, field] :
-         {std::pair{o.hidden_bias.shape[0], "hiddenBias"}, {o.out_weight.shape[1], "outWeight"}})
-      if (given != width)
-        return Error{.code = Errc::shape_mismatch,
-                     .field = field,
-                     .expected = "as wide as hiddenWeight",
-                     .received = static_cast<double>(given),
-                     .low = static_cast<double>(width),
-                     .high = static_cast<double>(width)};
     auto base = WindowBias::make(o.heads, o.window);
     if (!base) return base.error();
     auto sums = Buffer<double>::make(static_cast<std::size_t>(o.heads));

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Where the kernels read keys and values from: rows of one head, row-major, in runs that are
+/// consecutive in memory. What packs, what reads directly and what encodings look at all come here.
+#pragma once
+
+#include <algorithm>
+
+#include "posenc/attention/arguments.hpp"
+#include "posenc/core/half.hpp"
+
+namespace posenc {
+
+class KeyRows {
+ public:
+  /// `paged` wins where it is given.
+  KeyRows(const Tensor4<const float>& rows, Index width, const PagedRows* paged)
+      : rows_(rows), width_(width), paged_(paged) {}
+
+  Index width() const { return width_; }
+
+  /// Floats that `scratch` must have room for, where up to `count` rows are read at once.
+  Index scratch_size(Index count) const { return paged_ == nullptr ? 0 : count * width_; }
+
+  /// Calls `f(i, rows)` for each run of the rows first .. first + count - 1; the run begins at row
+  /// first + i. Rows may lie in `scratch` until the next call.
+  template <class F>
+  void for_each_run(Index b, Index g, Index first, Index count, float* scratch, F&& f) const {
+    if (count <= 0) return;
+    if (paged_ == nullptr)
+      return f(Index{0}, View2<const float>{rows_.at(b, g, first), count, width_, rows_.row});
+    Index at = first + paged_->first_row, done = 0;
+    for (const PagedRows::Stretch& stretch : paged_->stretches) {
+      for (; at < stretch.count && done < count;) {
+        const Index slot = stretch.slot + at, row = slot % paged_->page_rows;
+        const Index n = std::min({count - done, stretch.count - at, paged_->page_rows - row});
+        const std::byte* page = paged_->pages[slot / paged_->page_rows];
+        const Index plane = (b + paged_->first_batch) * paged_->heads + g;
+        f(done, rows_of(page, plane * paged_->page_rows + row, n, scratch + done * width_));
+        at += n;
+        done += n;
+      }
+      if (done == count) return;
+      at -= stretch.count;
+    }
+  }
+
+  /// The same rows as one view, copied to `scratch` where they lie apart.
+  View2<const float> together(Index b, Index g, Index first, Index count, float* scratch) const {
+    if (paged_ == nullptr) return {rows_.at(b, g, first), count, width_, rows_.row};
+    View2<const float> whole{scratch, count, width_, width_};
+    for_each_run(b, g, first, count, scratch, [&](Index i, const View2<const float>& run) {
+      if (run.rows == count)
+        whole = run;
+      else if (run.data != scratch + i * width_)
+        std::copy_n(run.data, run.rows * width_, scratch + i * width_);
+    });
+    return whole;
+  }
+
+ private:
+  View2<const float> rows_of(const std::byte* page, Index row, Index count, float* scratch) const {
+    const std::byte* data = page + paged_->data;
+    const Index first = row * width_, elements = count * width_;
+    switch (paged_->dtype) {
+      case Dtype::f32:
+        return {reinterpret_cast<const float*>(data) + first, count, width_, width_};
+      case Dtype::f16: {
+        const auto* from = reinterpret_cast<const std::uint16_t*>(data) + first;
+        for (Index i = 0; i < elements; ++i) scratch[i] = from_half(from[i]);
+        break;
+      }
+      case Dtype::i8: {
+        const auto* from = reinterpret_cast<const std::int8_t*>(data) + first;
+        const float* scales = reinterpret_cast<const float*>(page + paged_->scales) + row;
+        for (Index r = 0; r < count; ++r)
+          for (Index c = 0; c < width_; ++c)
+            scratch[r * width_ + c] = scales[r] * static_cast<float>(from[r * width_ + c]);
+        break;
+      }
+    }
+    return {scratch, count, width_, width_};
+  }
+
+  Tensor4<const float> rows_;
+  Index width_;
+  const PagedRows* paged_;
+};
+
+}  // namespace posenc

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The kernels for a few query rows, alone and against the packed ones that many rows use.
+#include "posenc/attention/direct.hpp"
+
+#include "arches.hpp"
+#include "attention/question.hpp"
+
+namespace posenc {
+namespace {
+
+using reference::Array;
+using reference::ask;
+using reference::Given;
+using reference::Question;
+using reference::Random;
+
+template <class A>
+class Direct : public AtEveryWidth<A> {};
+TYPED_TEST_SUITE(Direct, Arches);
+
+/// Sums of up to 70 products below 10 in size.
+constexpr double tolerance = 70 * 10 * 0x1p-24;
+
+TYPED_TEST(Direct, MultipliesRowsAsTheyLieAndWritesNothingElse) {
+  for (Index depth : {0, 1, 4, 7, 33, 64})
+    for (Index rows : {1, 2, 3, 4, 7, 8})
+      for (Index keys : {0, 1, 3, 4, 5, 13, 64}) {
+        SCOPED_TRACE(::testing::Message() << rows << " x " << keys << " x " << depth);
+        Random random(static_cast<std::uint64_t>(depth * 1000 + rows * 100 + keys));
+        for (Index gap : {0, 3}) {
+          const Index stride = depth + gap, out_stride = keys + 2;
+          const Array<float> q = random.floats(rows * stride), k = random.floats(keys * stride);
+          Array<float> out(rows * out_stride, 100.0f);
+          dot_rows<TypeParam>({q.data(), rows, depth, stride}, {k.data(), keys, depth, stride},
+                              out.data(), out_stride);
+          for (Index i = 0; i < rows; ++i)
+            for (Index j = 0; j < out_stride; ++j) {
+              double want = 0;
+              for (Index c = 0; j < keys && c < depth; ++c)
+                want += double{q[i * stride + c]} * k[j * stride + c];
+              ASSERT_NEAR(out[i * out_stride + j], j < keys ? want : 100, tolerance);
+            }
+        }
+      }
+}
+
+TYPED_TEST(Direct, SumsWeightedRowsAndWritesNothingElse) {
+  for (Index width : {0, 1, 4, 7, 33, 64})
+    for (Index rows : {1, 2, 4, 7, 8})
+      for (Index keys : {0, 1, 5, 16}) {
+        SCOPED_TRACE(::testing::Message() << rows << " x " << keys << " x " << width);
+        Random random(static_cast<std::uint64_t>(width * 1000 + rows * 100 + keys));
+        for (bool looks_ahead : {false, true}) {
+          const Index stride = width + (looks_ahead ? 0 : 3), out_stride = width + 1;
+          const Array<float> w = random.floats(rows * 20), v = random.floats(2 * keys * stride + 1);
+          Array<float> out(rows * out_stride, 1.0f);
+          add_weighted_rows<TypeParam>({w.data(), rows, keys, 20}, {v.data(), keys, width, stride},
+                                       looks_ahead ? v.data() + keys * stride : v.data(),
+                                       out.data(), out_stride);
+          for (Index i = 0; i < rows; ++i)
+            for (Index c = 0; c < out_stride; ++c) {
+              double want = 1;
+              for (Index j = 0; c < width && j < keys; ++j)
+                want += double{w[i * 20 + j]} * v[j * stride + c];
+              ASSERT_NEAR(out[i * out_stride + c], want, tolerance);
+            }
+        }
+      }
+}
+
+TYPED_TEST(Direct, FindsEveryValueThatIsNotFinite) {
+  for (Index width : {1, 7, 33})
+    for (Index at = 0; at < 3 * width; ++at)
+      for (float bad : {static_cast<float>(reference::nan), INFINITY, -INFINITY}) {
+        Array<float> rows(3 * width, 2.0f);
+        EXPECT_TRUE(all_finite<TypeParam>({rows.data(), 3, width, width}));
+        rows[at] = bad;
+        EXPECT_FALSE(all_finite<TypeParam>({rows.data(), 3, width, width})) << at;
+      }
+}
+
+/// Shapes of a decode step and of a few tokens at once; smaller blocks make the same call pack.
+TYPED_TEST(Direct, AgreesWithThePackedKernels) {
+  std::uint64_t seed = 0;
+  for (Index kv_heads : {1, 3})
+    for (Index group : {1, 2, 4, 8})
+      for (Index queries : {1, 2, 8}) {
+        if (group * queries > 8) continue;
+        for (Index keys : {1, 17, 130, 300}) {
+          Random random(++seed);
+          Question question = Question::of({.batch = 2,
+                                            .heads = kv_heads * group,
+                                            .kv_heads = kv_heads,
+                                            .queries = queries,
+                                            .keys = keys,
+                                            .head_dim = 1 + random.below(40),
+                                            .value_dim = 1 + random.below(40)},
+                                           seed);
+          question.causal = random.below(2) == 0;
+          question.rows_first = random.below(2) == 0;
+          if (random.below(2) == 0) {
+            question.mask = {.extents = {2, 1, queries, keys},
+                             .allowed = Array<std::uint8_t>(2 * queries * keys)};
+            for (Index i = 0; i < question.mask.allowed.size(); ++i)
+              question.mask.allowed[i] = random.below(3) > 0;
+          }
+          SCOPED_TRACE(::testing::Message() << kv_heads << " x " << group << " T " << queries
+                                            << " S " << keys << " seed " << seed);
+          const reference::Answer want = reference::answer(question);
+          reference::expect_close(question, ask<TypeParam>(question), want);
+          question.tiles.queries = group * queries - 1;  // one row too many: packed
+          reference::expect_close(question, ask<TypeParam>(question), want);
+        }
+      }
+}
+
+TYPED_TEST(Direct, ChangesNoBitForWhatHiddenKeysHold) {
+  for (Index queries : {1, 3}) {
+    Question question = Question::of({.heads = 2,
+                                      .kv_heads = 1,
+                                      .queries = queries,
+                                      .keys = 150,
+                                      .head_dim = 20,
+                                      .value_dim = 19});
+    question.mask = {.extents = {1, 1, 1, 150}, .allowed = Array<std::uint8_t>(150)};
+    for (Index j = 0; j < 150; ++j) question.mask.allowed[j] = j % 5 != 2 && j < 140;
+    const Given clean = ask<TypeParam>(question);
+    ASSERT_TRUE(reference::succeeds(clean.status));
+    for (float garbage : {static_cast<float>(reference::nan), INFINITY, 1e38f}) {
+      for (Index j = 0; j < 150; ++j) {
+        if (question.mask.allowed[j] != 0) continue;
+        for (Index c = 0; c < 20; ++c) question.k[j * 20 + c] = garbage;
+        for (Index c = 0; c < 19; ++c) question.v[j * 19 + c] = garbage;
+      }
+      const Given got = ask<TypeParam>(question);
+      EXPECT_TRUE(got.output.same_bits(clean.output));
+      EXPECT_TRUE(got.weights.same_bits(clean.weights));
+      EXPECT_TRUE(got.log_sum_exp.same_bits(clean.log_sum_exp));
+    }
+  }
+}
+
+TYPED_TEST(Direct, KeepsANaNThatIsSeenToItsRow) {
+  Question question = Question::of({.queries = 2, .keys = 40, .head_dim = 8, .value_dim = 8});
+  question.causal = true;  // the first query does not see the last key
+  question.v[39 * 8 + 3] = static_cast<float>(reference::nan);
+  const Given got = ask<TypeParam>(question);
+  for (Index c = 0; c < 16; ++c) EXPECT_EQ(std::isnan(got.output[c]), c == 8 + 3) << c;
+}
+
+}  // namespace
+}  // namespace posenc
