@@ -83,7 +83,10 @@ describe('side by side', () => {
         expect.stringContaining(title.slice(0, 4)),
       ),
     );
-    expect(drawn.get('RoPE')).toEqual([...of('rope').byDistance]);
+    // Engines differ in the last bit of a logarithm.
+    of('rope').byDistance.forEach((logits, distance) => {
+      expect(drawn.get('RoPE')?.[distance]).toBeCloseTo(logits, 12);
+    });
     const again = await driver.open(new URL(page.url()).hash);
     await again.page.locator('#compare').scrollIntoViewIfNeeded();
     await again.page.waitForSelector('#compare[data-loaded]');
