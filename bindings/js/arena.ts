@@ -47,7 +47,14 @@ export class Arena {
     });
   }
 
-  /** Unsigned 32-bit numbers. */
+  /** Rounded to single precision. */
+  floats(values: Float64Array): Slot {
+    return this.bytes(values.length * 4, (at) => {
+      typedArraySet(this.#engine.f32, values, at / 4);
+    });
+  }
+
+  /** 32-bit numbers; negative ones wrap, as both sides know them. */
   words(values: readonly number[]): Slot {
     return this.bytes(values.length * 4, (at) => {
       const words = this.#engine.u32;

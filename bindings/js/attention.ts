@@ -2,89 +2,18 @@
 /** `attention`: its options against what it supports, its tensors against each other, one crossing. */
 
 import { Arena, type Slot } from './arena.js';
+import { type AttentionResult, type Given, readOptions, where } from './attention-options.js';
+import { type Rules, readRules } from './attention-rules.js';
+import { readScores, type Scores } from './attention-scores.js';
 import { checkHeads, mismatch, readShapes, type Shapes } from './attention-shapes.js';
-import type { Encoding } from './encoding.js';
 import type { Engine } from './engine.js';
-import { PosencError } from './errors.js';
 import { encodingOf, type Held, requireLive } from './handles.js';
 import { isArray } from './intrinsics.js';
 import { captureMask, type Mask } from './mask.js';
 import { type CapturedPositions, capturePositions } from './positions.js';
 import { captureTarget, freshTarget } from './target.js';
 import { capture, type Source } from './tensor.js';
-import type { MaskInput, Positions, Tensor } from './types.js';
-import {
-  boolean,
-  choice,
-  finite,
-  integer,
-  maxElements,
-  reading,
-  record,
-  sizeOf,
-  unknownOption,
-} from './validate.js';
-
-export interface AttentionOptions {
-  /** Rotates, biases and adds values on the fly; several act together. */
-  encoding?: Encoding | readonly Encoding[];
-  /** Of q, k, v and the output: [B, H, T, D] or [B, T, H, D]; without B for rank 3. @default 'bhnd' */
-  layout?: 'bhnd' | 'bnhd';
-  /** @default what the encoding was trained with, else 1/√D */
-  scale?: number;
-  /** A query sees the keys up to its own place. @default false */
-  causal?: boolean;
-  /** The place of the first query among the keys. @default S - T */
-  queryOffset?: number;
-  /** For the encoding only; a causal mask goes by places. @default queryOffset + 0 … T-1 */
-  queryPositions?: Positions;
-  /** @default 0 … S-1 */
-  keyPositions?: Positions;
-  /** Right-aligned broadcast to [B, H, T, S]. `Uint8Array`: non-zero attends; `Float32Array`: added. */
-  mask?: MaskInput;
-  /** Also return the weights, [B, H, T, S]. */
-  weights?: boolean;
-  /** Also return the logarithm of each row's softmax denominator, [B, H, T]. */
-  logSumExp?: boolean;
-  /** Where the output goes. */
-  out?: Tensor;
-}
-
-export interface AttentionResult {
-  readonly output: Tensor;
-  readonly weights?: Tensor;
-  readonly logSumExp?: Tensor;
-}
-
-const supported = [
-  'encoding',
-  'layout',
-  'scale',
-  'causal',
-  'queryOffset',
-  'queryPositions',
-  'keyPositions',
-  'mask',
-  'weights',
-  'logSumExp',
-  'out',
-] as const;
-/** Names that mean something, so that they are refused as not there yet and never ignored. */
-const planned = [
-  'window',
-  'prefix',
-  'keyLengths',
-  'queryLengths',
-  'cuSeqlens',
-  'softcap',
-  'sinks',
-  'qNorm',
-  'kNorm',
-  'append',
-];
-
-const where = 'attention';
-type Given = Map<(typeof supported)[number], unknown>;
+import { boolean, choice, reading, sizeOf } from './validate.js';
 
 export function attention(
   engine: Engine,
@@ -100,11 +29,8 @@ export function attention(
   const sources = [q, k, v].map((one, i) => capture(engine, where, 'qkv'[i], one));
   const shapes = readShapes(sources, layout);
   checkHeads(shapes);
-  const scale = given.get('scale') === undefined ? Number.NaN : readScale(given.get('scale'));
-  const causal = boolean(where, 'causal', given.get('causal') ?? false);
-  const offset = given.get('queryOffset') ?? shapes.keys - shapes.queries;
-  const limits = { min: -maxElements, max: maxElements };
-  const queryOffset = integer(where, 'queryOffset', offset, limits);
+  const scores = readScores(engine, given, shapes);
+  const rules = readRules(given, shapes);
   const wants = {
     weights: boolean(where, 'weights', given.get('weights') ?? false),
     logSumExp: boolean(where, 'logSumExp', given.get('logSumExp') ?? false),
@@ -119,24 +45,10 @@ export function attention(
     places,
     wants,
     out: given.get('out'),
-    numbers: { layout: layout === 'bnhd' ? 1 : 0, scale, causal, queryOffset },
+    layout: layout === 'bnhd' ? 1 : 0,
+    scores,
+    rules,
   });
-}
-
-function readOptions(options: unknown): Given {
-  const given = record(where, 'options', options);
-  for (const [name, value] of given) {
-    if ((supported as readonly string[]).includes(name)) continue;
-    if (!planned.includes(name)) throw unknownOption(where, name, supported);
-    if (value !== undefined)
-      throw new PosencError({
-        code: 'UNSUPPORTED',
-        field: name,
-        message: `attention: the option ${name} is not supported by this version of posenc.`,
-        details: { parameter: name },
-      });
-  }
-  return given as Given;
 }
 
 function readEncodings(engine: Engine, given: unknown): readonly Held[] {
@@ -148,16 +60,6 @@ function readEncodings(engine: Engine, given: unknown): readonly Held[] {
       encodingOf(engine, where, `encoding[${i}]`, given[i]),
     ),
   );
-}
-
-function readScale(given: unknown): number {
-  const scale = finite(where, 'scale', given);
-  // A scale of 0 makes every weight the same: always a slip, and the answer would look plausible.
-  // The core computes in float32, where the extremes become 0 or infinite.
-  const used = Math.fround(scale);
-  if (used === 0 || !Number.isFinite(used))
-    throw mismatch('OUT_OF_RANGE', 'scale', 'a float32 number other than 0', scale);
-  return scale;
 }
 
 interface Places {
@@ -190,7 +92,9 @@ interface Job {
   places: Places;
   wants: { weights: boolean; logSumExp: boolean };
   out: unknown;
-  numbers: { layout: number; scale: number; causal: boolean; queryOffset: number };
+  layout: number;
+  scores: Scores;
+  rules: Rules;
 }
 
 const nowhere: Slot = { address: 0 };
@@ -215,6 +119,9 @@ function compute(engine: Engine, job: Job): AttentionResult {
   arena.requires(() => {
     for (const one of encodings) requireLive(where, one);
   });
+  const { sinks, qNormWeight, kNormWeight } = job.scores.place(arena);
+  const { sequences, ...rules } = job.rules;
+  const sequencesAt = arena.words(sequences);
   const handles = arena.words(encodings.map(({ handle }) => handle));
   return arena.run(where, () => {
     mask?.check(maskAt.address);
@@ -233,7 +140,14 @@ function compute(engine: Engine, job: Job): AttentionResult {
         keys: shapes.keys,
         headDim: shapes.headDim,
         valueDim: shapes.valueDim,
-        ...job.numbers,
+        layout: job.layout,
+        ...job.scores.numbers,
+        sinks: sinks.address,
+        qNormWeight: qNormWeight.address,
+        kNormWeight: kNormWeight.address,
+        ...rules,
+        sequences: sequences.length === 0 ? 0 : sequencesAt.address,
+        sequenceCount: sequences.length / 7,
         queryPositions: queryAt.address,
         keyPositions: keyAt.address,
         queryPositionRows: places.query?.batch ?? 1,

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What every entry exports beside `load`; nothing here needs an instance. */
 
-export type { AttentionOptions, AttentionResult } from './attention.js';
+export type {
+  AttentionOptions,
+  AttentionResult,
+  HeadNorm,
+  QueryScale,
+  Window,
+} from './attention-options.js';
+export { fromTotal } from './attention-rules.js';
 export { type Explained, explain, type KindExplained } from './config/explain.js';
 export { frequenciesOf } from './config/frequencies.js';
 export { fromConfig } from './config/from-config.js';
@@ -41,6 +48,7 @@ export { PosencError, type PosencErrorCode, type PosencErrorKind } from './error
 export { type GGUFHeader, type GGUFTensorInfo, readGGUFHeader } from './gguf-header.js';
 export type { LoadOptions } from './load.js';
 export type { EncodingInfo, Extent, FieldInfo, Site, TableInfo } from './manifest.js';
+export type { MergeOptions, PartialAttention } from './merge.js';
 export {
   type MropeAxis,
   type MropePositions,

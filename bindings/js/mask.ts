@@ -76,17 +76,19 @@ function broadcast(shape: readonly number[], shapes: Shapes): readonly number[] 
   const full = [batch, heads, queries, keys];
   const strides = [0, 0, 0, 0];
   let stride = 1;
-  for (let axis = 1; axis <= Math.max(shape.length, 4); ++axis) {
+  let fits = shape.length <= full.length;
+  for (let axis = 1; fits && axis <= full.length; ++axis) {
     const extent = shape[shape.length - axis] ?? 1;
-    if (extent !== 1 && extent !== (full[4 - axis] ?? 1))
-      throw mismatch(
-        'BAD_MASK',
-        'mask.shape',
-        `broadcastable to ${shapeText(full)}`,
-        text(shapeText(shape)),
-      );
+    fits = extent === 1 || extent === full[4 - axis];
     if (extent !== 1) strides[4 - axis] = stride;
     stride *= extent;
   }
+  if (!fits)
+    throw mismatch(
+      'BAD_MASK',
+      'mask.shape',
+      `broadcastable to ${shapeText(full)}`,
+      text(shapeText(shape)),
+    );
   return strides;
 }

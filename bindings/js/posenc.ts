@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The object that `load` gives. */
 
-import { type AttentionOptions, type AttentionResult, attention } from './attention.js';
+import { attention } from './attention.js';
+import type { AttentionOptions, AttentionResult } from './attention-options.js';
 import { BoundEncoding } from './bound-encoding.js';
 import type { Encoding } from './encoding.js';
 import { type EncodingId, type EncodingOptions, encodings, version } from './encodings.gen.js';
 import type { Engine } from './engine.js';
 import { hold } from './handles.js';
 import type { EncodingInfo } from './manifest.js';
+import { type MergeOptions, merge, type PartialAttention } from './merge.js';
 import { createOwned, makeDisposable } from './owned.js';
 import type { OwnedTensor, TensorInput } from './types.js';
 
@@ -49,6 +51,14 @@ export interface Posenc {
     v: TensorInput,
     options?: AttentionOptions,
   ): AttentionResult;
+  /**
+   * Attention over keys that were split: what `attention` gave for each part, with `logSumExp`, put
+   * together again.
+   */
+  merge(
+    results: readonly PartialAttention[],
+    options?: MergeOptions,
+  ): Required<Pick<AttentionResult, 'output' | 'logSumExp'>>;
   /** A tensor in the memory of this instance, zeros or `data`; calls use it without copying. */
   tensor(shape: readonly number[], data?: ArrayLike<number>): OwnedTensor;
   /** Lets go of the instance: what it made can no longer be used, its memory can be collected. */
@@ -72,6 +82,10 @@ class Instance {
 
   attention(q: unknown, k: unknown, v: unknown, options?: unknown): AttentionResult {
     return attention(this.#engine, q, k, v, options);
+  }
+
+  merge(results: unknown, options?: unknown) {
+    return merge(this.#engine, results, options);
   }
 
   tensor(shape: unknown, data?: unknown): OwnedTensor {

@@ -38,6 +38,29 @@ export interface RawAttention {
   scale: number;
   causal: boolean;
   queryOffset: number;
+  /** Negative: without limit. */
+  windowLeft: number;
+  windowRight: number;
+  windowFirst: number;
+  prefix: number;
+  /** Seven 32-bit numbers each: batch entry, first query, queries, first key, keys, offset, prefix. */
+  sequences: number;
+  sequenceCount: number;
+  softcap: number;
+  sinks: number;
+  queryScaleKind: number;
+  queryScaleLength: number;
+  queryScaleFactor: number;
+  qNormKind: number;
+  qNormWeight: number;
+  qNormHeads: number;
+  qNormEpsilon: number;
+  qNormAfter: boolean;
+  kNormKind: number;
+  kNormWeight: number;
+  kNormHeads: number;
+  kNormEpsilon: number;
+  kNormAfter: boolean;
   queryPositions: number;
   keyPositions: number;
   queryPositionRows: number;
@@ -136,6 +159,19 @@ export interface RawModule {
   ): Status;
   checkPositions(handle: number, positions: number, count: number, axes: number): Status;
   attention(args: RawAttention): Status;
+  /** `parts` holds two addresses each: an output, whose layout is that of `out`, and its logSumExp. */
+  merge(
+    parts: number,
+    count: number,
+    sinks: number,
+    out: number,
+    logSumExp: number,
+    batch: number,
+    heads: number,
+    queries: number,
+    width: number,
+    layout: number,
+  ): Status;
 }
 
 export type InstantiateWasm = (

@@ -5,6 +5,7 @@
 #include <emscripten/bind.h>
 
 #include "posenc/attention/arguments.hpp"
+#include "posenc/attention/merge.hpp"
 #include "posenc/core/apply.hpp"
 #include "posenc/encodings/make_encoding.hpp"
 
@@ -177,6 +178,23 @@ struct AttentionCall {
   double scale;
   bool causal;
   int queryOffset;
+  int windowLeft, windowRight, windowFirst, prefix;
+  Address sequences;
+  int sequenceCount;
+  double softcap;
+  Address sinks;
+  int queryScaleKind;
+  double queryScaleLength, queryScaleFactor;
+  int qNormKind;
+  Address qNormWeight;
+  int qNormHeads;
+  double qNormEpsilon;
+  bool qNormAfter;
+  int kNormKind;
+  Address kNormWeight;
+  int kNormHeads;
+  double kNormEpsilon;
+  bool kNormAfter;
   Address queryPositions, keyPositions;
   int queryPositionRows, keyPositionRows, axes;
   Address mask;
@@ -191,6 +209,8 @@ posenc::Tensor4<T> tensor(Address data, int layout, int heads, int rows, int wid
   return layout == 0 ? posenc::Tensor4<T>::bhnd(at<T>(data), heads, rows, width)
                      : posenc::Tensor4<T>::bnhd(at<T>(data), heads, rows, width);
 }
+
+static_assert(sizeof(posenc::Sequence) == 7 * sizeof(std::int32_t) && sizeof(Index) == 4);
 
 int attention(const AttentionCall& c) {
   posenc::AttentionArguments a{
@@ -208,14 +228,43 @@ int attention(const AttentionCall& c) {
       .key_positions = {at<const double>(c.keyPositions), c.keyPositionRows},
       .causal = c.causal,
       .query_offset = c.queryOffset,
+      .window = {.first = c.windowFirst},
+      .prefix = c.prefix,
       .mask = {.allowed = c.maskIsFloat ? nullptr : at<const std::uint8_t>(c.mask),
                .bias = c.maskIsFloat ? at<const float>(c.mask) : nullptr,
                .batch = c.maskBatchStride,
                .head = c.maskHeadStride,
                .row = c.maskRowStride,
-               .column = c.maskColumnStride}};
+               .column = c.maskColumnStride},
+      .sequences = {at<const posenc::Sequence>(c.sequences),
+                    static_cast<std::size_t>(c.sequenceCount)},
+      .softcap = c.softcap,
+      .sinks = at<const float>(c.sinks),
+      .query_scale = {static_cast<posenc::QueryScale::Kind>(c.queryScaleKind), c.queryScaleLength,
+                      c.queryScaleFactor},
+      .q_norm = {static_cast<posenc::HeadNorm::Kind>(c.qNormKind), at<const float>(c.qNormWeight),
+                 c.qNormHeads, c.qNormEpsilon, c.qNormAfter},
+      .k_norm = {static_cast<posenc::HeadNorm::Kind>(c.kNormKind), at<const float>(c.kNormWeight),
+                 c.kNormHeads, c.kNormEpsilon, c.kNormAfter}};
   if (c.scale == c.scale) a.scale = c.scale;  // NaN: the encoding's wish
+  if (c.windowLeft >= 0) a.window.left = c.windowLeft;
+  if (c.windowRight >= 0) a.window.right = c.windowRight;
   return report(posenc::attention(a));
+}
+
+int merge(Address parts, int count, Address sinks, Address out, Address log_sum_exp, int batch,
+          int heads, int queries, int width, int layout) {
+  auto results = posenc::Buffer<posenc::PartialResult>::make(static_cast<std::size_t>(count));
+  if (!results) return report(results.error());
+  const Address* addresses = at<const Address>(parts);
+  for (int i = 0; i < count; ++i)
+    results->data()[i] = {tensor<const float>(addresses[2 * i], layout, heads, queries, width),
+                          at<const float>(addresses[2 * i + 1])};
+  const posenc::AttentionShape shape{
+      .batch = batch, .heads = heads, .queries = queries, .value_dim = width};
+  posenc::merge({results->data(), static_cast<std::size_t>(count)}, shape, at<const float>(sinks),
+                tensor<float>(out, layout, heads, queries, width), at<float>(log_sum_exp));
+  return 0;
 }
 
 }  // namespace
@@ -250,6 +299,27 @@ EMSCRIPTEN_BINDINGS(posenc) {
       .field("scale", &AttentionCall::scale)
       .field("causal", &AttentionCall::causal)
       .field("queryOffset", &AttentionCall::queryOffset)
+      .field("windowLeft", &AttentionCall::windowLeft)
+      .field("windowRight", &AttentionCall::windowRight)
+      .field("windowFirst", &AttentionCall::windowFirst)
+      .field("prefix", &AttentionCall::prefix)
+      .field("sequences", &AttentionCall::sequences)
+      .field("sequenceCount", &AttentionCall::sequenceCount)
+      .field("softcap", &AttentionCall::softcap)
+      .field("sinks", &AttentionCall::sinks)
+      .field("queryScaleKind", &AttentionCall::queryScaleKind)
+      .field("queryScaleLength", &AttentionCall::queryScaleLength)
+      .field("queryScaleFactor", &AttentionCall::queryScaleFactor)
+      .field("qNormKind", &AttentionCall::qNormKind)
+      .field("qNormWeight", &AttentionCall::qNormWeight)
+      .field("qNormHeads", &AttentionCall::qNormHeads)
+      .field("qNormEpsilon", &AttentionCall::qNormEpsilon)
+      .field("qNormAfter", &AttentionCall::qNormAfter)
+      .field("kNormKind", &AttentionCall::kNormKind)
+      .field("kNormWeight", &AttentionCall::kNormWeight)
+      .field("kNormHeads", &AttentionCall::kNormHeads)
+      .field("kNormEpsilon", &AttentionCall::kNormEpsilon)
+      .field("kNormAfter", &AttentionCall::kNormAfter)
       .field("queryPositions", &AttentionCall::queryPositions)
       .field("keyPositions", &AttentionCall::keyPositions)
       .field("queryPositionRows", &AttentionCall::queryPositionRows)
@@ -291,4 +361,5 @@ EMSCRIPTEN_BINDINGS(posenc) {
   function("bias", &bias);
   function("distances", &distances);
   function("attention", &attention);
+  function("merge", &merge);
 }

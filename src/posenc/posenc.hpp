@@ -11,6 +11,7 @@
 
 // `attention(arguments)`, with any of the encodings inside.
 #include "posenc/attention/arguments.hpp"
+#include "posenc/attention/merge.hpp"
 
 // `attention_backward(arguments)`: gradients of q, k, v and of learned options.
 #include "posenc/attention/backward.hpp"

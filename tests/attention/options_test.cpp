@@ -5,6 +5,8 @@
 
 #include "arches.hpp"
 #include "attention/question.hpp"
+#include "posenc/attention/merge.hpp"
+#include "reference/options.hpp"
 
 namespace posenc {
 namespace {
@@ -61,6 +63,16 @@ void add_sequences(Question& q, Dice& dice) {
     }
 }
 
+HeadNorm random_norm(Dice& dice, Index heads, const Array<float>& weights) {
+  if (!dice.one_in(4)) return {};
+  HeadNorm norm{.kind = dice.one_in(2) ? HeadNorm::Kind::rms : HeadNorm::Kind::l2};
+  if (!dice.one_in(3)) norm.weight = weights.data();
+  if (dice.one_in(2)) norm.weight_heads = heads;
+  norm.epsilon = dice.one_in(2) ? 1e-6 : 0.5;
+  norm.after_rotation = dice.one_in(2);
+  return norm;
+}
+
 Question random_question(std::uint64_t seed) {
   Dice dice{Random(seed)};
   const Index kv_heads = 1 + dice.upto(1);
@@ -90,6 +102,9 @@ Question random_question(std::uint64_t seed) {
                      .length = static_cast<double>(2 + dice.upto(9)),
                      .factor = 0.1};
   if (dice.one_in(3)) q.scale = 0.1 + dice.random.uniform();
+  static const Array<float> weights = Random(99).floats(9 * 6);
+  q.q_norm = random_norm(dice, q.shape.heads, weights);
+  q.k_norm = random_norm(dice, q.shape.kv_heads, weights);
   q.tiles = {.queries = 1 + dice.upto(20), .keys = 1 + dice.upto(40)};
   q.rows_first = dice.one_in(2);
   q.wants_weights = !dice.one_in(4);
@@ -244,13 +259,13 @@ TEST(AttentionSinks, CountOnceInTheDenominator) {
   EXPECT_EQ(ask(late).output[0], 5);
 }
 
-TEST(AttentionSinks, AreWhatARowSeesThatSeesNoKey) {
+TEST(AttentionSinks, MakeNothingOfARowThatSeesNoKey) {
   Question q = Question::counting(2, 1);
   q.causal = true;
   q.sinks = {0.5f};
   const Given got = ask(q);
   EXPECT_EQ(got.output[0], 0);
-  EXPECT_EQ(got.log_sum_exp[0], 0.5f);
+  EXPECT_EQ(got.log_sum_exp[0], -infinity);
 }
 
 // I24, and rows and columns of no sequence.
@@ -293,6 +308,84 @@ TEST(AttentionOptionErrors, NameWhatDoesNotFit) {
           "queryScale.length");
   refuses([](Question& q) { q.query_scale = {QueryScale::Kind::llama4, 8, infinity}; },
           Errc::not_finite, "queryScale.factor");
+}
+
+/// Content terms see what the product sees: keys and queries normalised, temperatures applied.
+struct Relation : EncodingDefaults {
+  struct Options {};
+  static constexpr Spec spec = [] {
+    Spec s{};
+    s.id = "relation";
+    s.sites = {.score = true};
+    return s;
+  }();
+  static constexpr std::array<Field, 0> fields{};
+  static Result<Relation> make(Options) { return Relation{}; }
+  template <class Arch>
+  void score(Arch, const ScoreTile& t) const {  // q·k once more, and the first channel of k
+    for (Index i = 0; i < t.scores.rows; ++i)
+      for (Index j = 0; j < t.scores.cols; ++j)
+        t.scores.row(i)[j] += dot<Arch>(t.q.row(i), t.k.row(j), t.q.cols) +
+                              t.scale * t.temperature(i) * t.k.row(j)[0];
+  }
+};
+
+TEST(HeadNorm, IsSeenByContentTermsAndScaledLikeThem) {
+  const Encoding e = reference::made_here<Relation>();
+  const Array<float> weight{0.5f, 2, 1};
+  for (bool after : {false, true})
+    for (double cap : {0.0, 1.5}) {
+      Question q = Question::of(
+          {.heads = 2, .kv_heads = 1, .queries = 9, .keys = 21, .head_dim = 3, .value_dim = 2});
+      q.causal = true;
+      q.tiles = {.queries = 4, .keys = 8};
+      q.q_norm = {.kind = HeadNorm::Kind::rms, .weight = weight.data(), .after_rotation = after};
+      q.k_norm = {.kind = HeadNorm::Kind::l2, .weight = weight.data(), .after_rotation = after};
+      q.query_scale = {QueryScale::Kind::llama4, 4, 0.7};
+      q.softcap = cap;
+      Question plain = q;
+      q.encodings = {&e};
+      reference::Terms terms;
+      const Array<float> qs = reference::normalised(q.q, q.q_norm, 2, 9, 3),
+                         ks = reference::normalised(q.k, q.k_norm, 1, 21, 3);
+      terms.content = [&](Index, Index h, Index t, Index j) {
+        double sum = ks[j * 3];
+        for (Index c = 0; c < 3; ++c)
+          sum += static_cast<double>(qs[(h * 9 + t) * 3 + c]) * ks[j * 3 + c];
+        return sum / std::sqrt(3.0) *
+               reference::query_scale(q.query_scale, static_cast<double>(12 + t));
+      };
+      expect_close(q, ask(q), answer(plain, terms));
+    }
+}
+
+TEST(Merge, PutsSplitKeysTogetherExactly) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Dice dice{Random(seed)};
+    const AttentionShape s{
+        .batch = 2, .heads = 2, .queries = 5, .keys = 30, .head_dim = 4, .value_dim = 70};
+    AttentionShape all = s;
+    all.kv_heads = 2;
+    Question whole = Question::of(all, seed);
+    whole.mask = {.extents = {1, 1, 5, 30}, .allowed = Array<std::uint8_t>(150)};
+    for (Index i = 0; i < 150; ++i) whole.mask.allowed[i] = dice.one_in(6);
+    whole.sinks = dice.random.floats(2);
+    const Index cut = dice.upto(30);
+    Question left = whole, right = whole;
+    left.sinks = right.sinks = {};  // the whole counts them, once
+    for (Index i = 0; i < 150; ++i) (i % 30 < cut ? right : left).mask.allowed[i] = 0;
+    Given a = ask(left), b = ask(right);
+    for (Index row = 0; row < 20; ++row)
+      if (b.log_sum_exp[row] == -infinity) b.output[row * 70] = reference::nan;
+    const PartialResult parts[] = {
+        {Tensor4<const float>::bhnd(a.output.data(), 2, 5, 70), a.log_sum_exp.data()},
+        {Tensor4<const float>::bhnd(b.output.data(), 2, 5, 70), b.log_sum_exp.data()}};
+    merge(parts, s, whole.sinks.data(), Tensor4<float>::bhnd(a.output.data(), 2, 5, 70),
+          a.log_sum_exp.data());
+    const reference::Answer want = answer(whole);
+    ASSERT_TRUE(reference::close(a.output, want.output, reference::attention_tolerance)) << seed;
+    ASSERT_TRUE(reference::close(a.log_sum_exp, want.log_sum_exp, reference::attention_tolerance));
+  }
 }
 
 // B19, B20.

@@ -65,6 +65,7 @@ struct Question {
   double softcap = 0;
   Array<float> sinks{};  ///< [H], or empty
   posenc::QueryScale query_scale{};
+  posenc::HeadNorm q_norm{}, k_norm{};
   TileSizes tiles{};
   bool rows_first = false;  ///< hand over the layout [B, rows, heads, width]
   bool wants_weights = true, wants_log_sum_exp = true;
@@ -100,16 +101,11 @@ struct Question {
     return !(window.left && key < place - *window.left) &&
            !(window.right && key > place + *window.right);
   }
-  bool exists(Index b, Index t) const {
-    for (const posenc::Sequence& s : sequences)
-      if (s.batch == b && t >= s.first_query && t < s.first_query + s.queries) return true;
-    return sequences.empty();
-  }
   /// Where query t stands: in its sequence, if there are any.
   Index place(Index b, Index t) const {
     for (const posenc::Sequence& s : sequences)
       if (s.batch == b && t >= s.first_query && t < s.first_query + s.queries)
-        return s.query_offset.value_or(s.keys - s.queries) + t - s.first_query;
+        return s.first_place() + t - s.first_query;
     return first_query() + t;
   }
   /// Whether query t sees key j, of all sequences.
@@ -118,8 +114,7 @@ struct Question {
     for (const posenc::Sequence& s : sequences)
       if (s.batch == b && t >= s.first_query && t < s.first_query + s.queries)
         return j >= s.first_key && j < s.first_key + s.keys &&
-               rules_show(t - s.first_query, j - s.first_key,
-                          s.query_offset.value_or(s.keys - s.queries), s.prefix);
+               rules_show(t - s.first_query, j - s.first_key, s.first_place(), s.prefix);
     return false;
   }
 };
@@ -185,6 +180,8 @@ Given ask(const Question& ask) {
       .softcap = ask.softcap,
       .sinks = ask.sinks.size() > 0 ? ask.sinks.data() : nullptr,
       .query_scale = ask.query_scale,
+      .q_norm = ask.q_norm,
+      .k_norm = ask.k_norm,
       .tiles = ask.tiles};
   given.status = attend_at<Arch>(a);
   if (ask.rows_first)
@@ -198,6 +195,26 @@ inline double query_scale(const posenc::QueryScale& q, double m) {
   if (m < 0) return 1;
   if (q.kind == Kind::log_n) return std::max(1.0, std::log(m + 1) / std::log(q.length));
   return 1 + q.factor * std::log(1 + std::floor((q.kind == Kind::llama4 ? m + 1 : m) / q.length));
+}
+
+/// x [B, heads, rows, width] normalised row by row.
+inline Array<float> normalised(const Array<float>& x, const posenc::HeadNorm& norm, Index heads,
+                               Index rows, Index width) {
+  if (norm.kind == posenc::HeadNorm::Kind::none || width == 0) return x;
+  Array<float> y(x.size());
+  for (Index row = 0; row < x.size() / width; ++row) {
+    double sum = 0;
+    for (Index c = 0; c < width; ++c) sum += std::pow(x[row * width + c], 2);
+    const double size = norm.kind == posenc::HeadNorm::Kind::rms
+                            ? std::sqrt(sum / static_cast<double>(width) + norm.epsilon)
+                            : std::max(std::sqrt(sum), norm.epsilon);
+    for (Index c = 0; c < width; ++c) {
+      const Index at = norm.weight_heads > 1 ? row / rows % heads * width + c : c;
+      y[row * width + c] = static_cast<float>(x[row * width + c] / size *
+                                              (norm.weight == nullptr ? 1 : norm.weight[at]));
+    }
+  }
+  return y;
 }
 
 /// What the reference must know of a question, which has to live as long; `terms` says what the
@@ -230,10 +247,9 @@ inline double scale_of(const Question& ask) {
 /// The reference's answer.
 inline Answer answer(const Question& ask, Terms terms = {}) {
   const AttentionShape& s = ask.shape;
-  Answer given = attention(s, ask.q, ask.k, ask.v, scale_of(ask), terms_of(ask, std::move(terms)));
-  for (Index row = 0; row < given.log_sum_exp.size(); ++row)  // what is in no sequence has no sink
-    if (!ask.exists(row / s.queries / s.heads, row % s.queries)) given.log_sum_exp[row] = -infinity;
-  return given;
+  const Array<float> q = normalised(ask.q, ask.q_norm, s.heads, s.queries, s.head_dim),
+                     k = normalised(ask.k, ask.k_norm, s.kv_heads, s.keys, s.head_dim);
+  return attention(s, q, k, ask.v, scale_of(ask), terms_of(ask, std::move(terms)));
 }
 
 inline ::testing::AssertionResult close(const Array<float>& got, const Array<double>& want,

@@ -2,7 +2,16 @@
 /** Bad input: options and scalars. */
 
 import { randomTensor } from './support/numbers.ts';
-import { attend, check, four, make, neverCalled, type Row, rope } from './support/refused-calls.ts';
+import {
+  attend,
+  check,
+  four,
+  make,
+  neverCalled,
+  q,
+  type Row,
+  rope,
+} from './support/refused-calls.ts';
 
 check('scalars', [
   ...[Number.NaN, Infinity, -Infinity].map(
@@ -125,22 +134,11 @@ check('attention options', [
       { code: scale === 0 ? 'OUT_OF_RANGE' : 'NOT_FINITE', field: 'scale' },
     ],
   ),
-  ...[
-    'window',
-    'prefix',
-    'keyLengths',
-    'queryLengths',
-    'cuSeqlens',
-    'softcap',
-    'sinks',
-    'append',
-  ].map(
-    (name): Row => [
-      `${name}, which is not there yet`,
-      attend({ [name]: { left: 2 } }),
-      { code: 'UNSUPPORTED', field: name, says: [name] },
-    ],
-  ),
+  [
+    'append, which needs a cache',
+    attend({ append: { k: q, v: q } }),
+    { code: 'UNSUPPORTED', field: 'append', says: ['append'] },
+  ],
   ['a misspelt option', attend({ casual: true }), { code: 'UNKNOWN_OPTION', says: ['causal?'] }],
   ['causal 1', attend({ causal: 1 }), { code: 'WRONG_TYPE', field: 'causal' }],
   ['layout BHND', attend({ layout: 'BHND' }), { code: 'OUT_OF_RANGE', field: 'layout' }],

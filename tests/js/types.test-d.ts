@@ -64,8 +64,10 @@ rope.table([0]);
 shaw.bias([0], [0]);
 // @ts-expect-error nothing at all can be asked of an encoding that is not known
 any.rotate(tensor);
-// @ts-expect-error options that come later are not there yet
-pe.attention(tensor, tensor, tensor, { window: { left: 1 } });
+// @ts-expect-error a window has two sides
+pe.attention(tensor, tensor, tensor, { window: 3 });
+// @ts-expect-error log-n has no factor
+pe.attention(tensor, tensor, tensor, { queryScale: { kind: 'logn', length: 9, factor: 1 } });
 // @ts-expect-error positions are numbers
 rope.rotate(tensor, ['0']);
 // @ts-expect-error results are read-only

@@ -8,7 +8,7 @@
 ///   out[t] = sum_j p[t,j] (v[j] + value(t,j))
 ///
 /// A key that a query may not see does not exist: whatever it holds is never read. A query that
-/// sees neither key nor sink gets zeros and a log-sum-exp of -infinity.
+/// sees no key gets zeros and a log-sum-exp of -infinity.
 #pragma once
 
 #include <functional>
@@ -55,7 +55,8 @@ Answer attention(const AttentionShape& n, const Array<Real>& q, const Array<Real
         double* out = answer.output.data() + row * n.value_dim;
         const auto sees = [&](Index j) { return !terms.visible || terms.visible(b, h, t, j); };
 
-        double greatest = -std::numeric_limits<double>::infinity();
+        constexpr double none = -std::numeric_limits<double>::infinity();
+        double greatest = none;
         for (Index j = 0; j < n.keys; ++j) {
           if (!sees(j)) continue;
           double score = 0;
@@ -72,7 +73,7 @@ Answer attention(const AttentionShape& n, const Array<Real>& q, const Array<Real
         }
 
         double sum = 0;
-        if (terms.sinks.size() > 0 && terms.sinks[h] != -std::numeric_limits<float>::infinity()) {
+        if (terms.sinks.size() > 0 && terms.sinks[h] != none && greatest != none) {
           greatest = std::max(greatest, static_cast<double>(terms.sinks[h]));
           sum = std::exp(static_cast<double>(terms.sinks[h]) - greatest);
         }
@@ -81,8 +82,7 @@ Answer attention(const AttentionShape& n, const Array<Real>& q, const Array<Real
           weights[j] = std::exp(weights[j] - greatest);
           sum += weights[j];
         }
-        answer.log_sum_exp[row] =
-            sum == 0 ? -std::numeric_limits<double>::infinity() : greatest + std::log(sum);
+        answer.log_sum_exp[row] = sum == 0 ? none : greatest + std::log(sum);
 
         for (Index j = 0; j < n.keys; ++j) {
           if (!sees(j)) continue;

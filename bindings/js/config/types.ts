@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What a model's configuration says about positions, as `fromConfig` and `fromGGUF` give it. */
 
-import type { AttentionOptions } from '../attention.js';
+import type { AttentionOptions } from '../attention-options.js';
 import type { EncodingId } from '../encodings.gen.js';
 
 /**

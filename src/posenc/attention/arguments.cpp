@@ -79,10 +79,14 @@ Status check_axes(const AttentionArguments& a) {
 }
 
 Status check_rules(const AttentionArguments& a) {
+  // Places are added up in 64 bits.
+  constexpr std::int64_t most = std::int64_t{1} << 53;
   const auto count = [](std::string_view field, Index n) -> Status {
-    if (n >= 0 && n <= std::numeric_limits<Index>::max() / 4) return {};
+    if (n >= 0 && std::int64_t{n} <= most) return {};
     return wrong(Errc::out_of_range, field, "a number of keys from 0", n);
   };
+  if (std::int64_t{a.first_query()} > most || std::int64_t{a.first_query()} < -most)
+    return wrong(Errc::out_of_range, "queryOffset", "from -2^53 to 2^53", a.first_query());
   if (Status s = count("window.left", a.window.left.value_or(0)); !s) return s;
   if (Status s = count("window.right", a.window.right.value_or(0)); !s) return s;
   if (Status s = count("window.first", a.window.first); !s) return s;
@@ -103,6 +107,25 @@ Status check_rules(const AttentionArguments& a) {
                      .expected = "finite logits, or -infinity for none",
                      .received = a.sinks[h],
                      .index = static_cast<double>(h)};
+  return {};
+}
+
+Status check_norm(const HeadNorm& norm, std::string_view field, Index heads,
+                  std::span<const Encoding* const> encodings) {
+  if (norm.kind == HeadNorm::Kind::none) return {};
+  if (!std::isfinite(norm.epsilon) || norm.epsilon < 0)
+    return Error{.code = Errc::out_of_range,
+                 .field = field,
+                 .expected = "with an epsilon from 0",
+                 .received = norm.epsilon};
+  if (norm.weight != nullptr && norm.weight_heads != 1 && norm.weight_heads != heads)
+    return wrong(Errc::shape_mismatch, field, "with one weight for all heads or one for each",
+                 norm.weight_heads);
+  for (const Encoding* e : encodings)
+    if (norm.after_rotation && e->rotation().growth() != 0)
+      return wrong(Errc::unsupported, field,
+                   "before the rotation, where that makes rows wider than the weight",
+                   e->rotation().growth());
   return {};
 }
 
@@ -210,8 +233,13 @@ Status check(const AttentionArguments& a) {
                  .field = "scale",
                  .expected = "a finite number",
                  .received = *a.scale};
+  if (a.keys_rotated && a.k_norm.before())
+    return wrong(Errc::unsupported, "kNorm",
+                 "left out: keys that are kept rotated were normalised before that, or never", 0);
   for (const auto& checked :
-       {check_axes(a), check_rules(a), check_query_scale(a.query_scale), check_sequences(a)})
+       {check_axes(a), check_rules(a), check_query_scale(a.query_scale), check_sequences(a),
+        check_norm(a.q_norm, "qNorm", s.heads, a.encodings),
+        check_norm(a.k_norm, "kNorm", s.kv_heads, a.encodings)})
     if (!checked) return checked;
   return {};
 }

@@ -6,10 +6,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 
 #include "posenc/core/encoding.hpp"
+#include "posenc/core/head_norm.hpp"
 
 namespace posenc {
 
@@ -107,8 +109,14 @@ struct Sequence {
   Index batch = 0;
   Index first_query = 0, queries = 0;
   Index first_key = 0, keys = 0;
-  std::optional<Index> query_offset{};  ///< default keys - queries
+  Index query_offset = at_the_end;
   Index prefix = 0;
+
+  /// The last query stands at the last key: keys - queries.
+  static constexpr Index at_the_end = std::numeric_limits<Index>::min();
+  constexpr Index first_place() const {
+    return query_offset == at_the_end ? keys - queries : query_offset;
+  }
 };
 
 /// A mask of shape [B, H, T, S]; a stride of 0 broadcasts that extent.
@@ -158,6 +166,7 @@ struct AttentionArguments {
   double softcap = 0;            ///< s becomes softcap · tanh(s / softcap) before biases; 0: not
   const float* sinks = nullptr;  ///< [H]: logits that only the softmax's denominator counts
   QueryScale query_scale{};      ///< multiplies q at its position
+  HeadNorm q_norm{}, k_norm{};   ///< what follows the projections; content terms see it too
   TileSizes tiles{};
 
   static constexpr std::size_t max_encodings = 8;
@@ -184,11 +193,11 @@ Status check(const AttentionArguments& arguments);
 double effective_scale(const AttentionArguments& arguments);
 
 /// Multi-head scaled dot-product attention with positional encodings:
-///   rotate -> scale q·k (+ content terms) -> softcap -> + bias and additive mask -> causal, window
+///   normalise q and k -> rotate (-> or normalise now) -> scale q·k (+ content terms) -> softcap -> + bias and additive mask -> causal, window
 ///   and boolean rules by selection -> softmax with a true running maximum (+ the sink in its
 ///   denominator) -> weighted values (+ value terms)
-/// Memory beyond the output is O((T + S) D). A row that sees nothing gives output 0, weights 0 and
-/// log-sum-exp -infinity; one that sees no key but has a sink, the sink. What a masked key or value holds, NaN included, never reaches the result.
+/// Memory beyond the output is O((T + S) D). A row that sees no key gives output 0, weights 0 and
+/// log-sum-exp -infinity, with a sink too. What a masked key or value holds, NaN included, never reaches the result.
 /// Errors: those of `check`, of the encodings' positions, and OUT_OF_MEMORY; the outputs are then
 /// untouched.
 Status attention(const AttentionArguments& arguments);

@@ -49,7 +49,7 @@ class Attend {
  private:
   void attend(const Block& block) {
     scores_.load(block);
-    start(block);
+    std::fill_n(states_, block.rows(), RowState{});
     std::fill_n(sums_.data, sums_.rows * sums_.stride, 0.0f);
     scores_.for_each_tile(block, [&](const KeyTile& keys) {
       scores_.compute(block, keys);
@@ -63,12 +63,6 @@ class Attend {
     });
     finish(block);
     if (a_.weights != nullptr) write_weights(block);
-  }
-
-  /// A row begins with its sink, as a key without a value, or with nothing.
-  void start(const Block& block) {
-    for (Index i = 0; i < block.rows(); ++i)
-      states_[i] = a_.sinks == nullptr ? RowState{} : RowState::with(a_.sinks[block.head(i)]);
   }
 
   void add_values(const Block& block, const KeyTile& keys) {
@@ -99,8 +93,10 @@ class Attend {
   }
 
   void add_values_directly(const Block& block, const KeyTile& keys) {
-    const auto [from, to] = scores_.reach(block, keys);
+    auto [from, to] = scores_.reach(block, keys);
     if (from >= to) return;
+    // Sums come in steps, which must begin at the same keys whatever is hidden before: same bits.
+    from = from / weighted_rows_step * weighted_rows_step;
     const bool hides = scores_.hides(block, keys);
     scores_.values.for_each_run(
         block.batch, scores_.key_head(block), keys.first + from, to - from, scores_.value_scratch,
@@ -165,8 +161,9 @@ class Attend {
   void finish(const Block& block) {
     for (Index i = 0; i < block.rows(); ++i) {
       const Index h = block.head(i), t = block.query(i);
-      const RowState& state = states_[i];
-      const xsimd::batch<float, Arch> inverse(state.sum == 0.0f ? 0.0f : 1.0f / state.sum);
+      RowState& state = states_[i];
+      const float sunk = a_.sinks == nullptr ? 1.0f : absorb_sink<Arch>(state, a_.sinks[h]);
+      const xsimd::batch<float, Arch> inverse(state.sum == 0.0f ? 0.0f : sunk / state.sum);
       float* out = a_.output.at(block.batch, h, t);
       const float* sums = sums_.row(i);
       for_each_vector<Arch>(

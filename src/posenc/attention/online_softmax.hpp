@@ -17,11 +17,6 @@ struct RowState {
   float maximum = minus_infinity;
   float sum = 0;
 
-  /// A row that begins with one logit, of weight 1.
-  static constexpr RowState with(float logit) {
-    return logit == minus_infinity ? RowState{} : RowState{logit, 1};
-  }
-
   float log_sum_exp() const { return sum == 0.0f ? minus_infinity : maximum + std::log(sum); }
 };
 
@@ -75,6 +70,18 @@ float absorb(RowState& state, float* row, Index first, Index last, Index width) 
   std::fill(row + span.to, row + width, 0.0f);
   state.maximum = maximum;
   state.sum = state.sum * factor + xsimd::reduce_add(sum);
+  return factor;
+}
+
+/// Counts one more logit in the denominator of a row that is complete, which has no value. A row that
+/// saw no key stays as it is. Returns the factor by which everything summed before must be multiplied.
+template <class Arch>
+float absorb_sink(RowState& state, float logit) {
+  if (state.sum == 0.0f || logit == minus_infinity) return 1.0f;
+  const float maximum = std::max(state.maximum, logit);
+  const float factor = softmax_detail::exp_of<Arch>(state.maximum - maximum);
+  state.sum = state.sum * factor + softmax_detail::exp_of<Arch>(logit - maximum);
+  state.maximum = maximum;
   return factor;
 }
 

@@ -9,6 +9,19 @@
 
 namespace posenc {
 
+/// What keys go through before the product: a copy that is normalised before or after `rotate`.
+template <class F>
+void stage_keys(const HeadNorm& norm, Index head, const View2<const float>& rows,
+                const View2<float>& staged, F&& rotate) {
+  for (Index j = 0; j < rows.rows; ++j) {
+    std::copy_n(rows.row(j), rows.cols, staged.row(j));
+    if (norm.before()) norm.apply(staged.row(j), rows.cols, head);
+  }
+  rotate();
+  if (norm.after())
+    for (Index j = 0; j < rows.rows; ++j) norm.apply(staged.row(j), rows.cols, head);
+}
+
 template <class Arch>
 class Panels {
  public:
@@ -48,7 +61,8 @@ class Panels {
       for (Index j = 0; j < s.keys; j += width) {
         const Index n = std::min(width, s.keys - j);
         View2<const float> rows = keys.together(b, g, j, n, key_scratch_);
-        if (rotations.turns_keys()) rows = stage(rows, j, copy, rotations);
+        if (rotations.turns_keys() || a_.k_norm.kind != HeadNorm::Kind::none)
+          rows = stage(rows, j, copy, rotations, g);
         pack_columns<Arch>(rows.data, rows.stride, n, depth_, keys_ + copy * padded_keys * depth_,
                            j);
       }
@@ -71,11 +85,12 @@ class Panels {
   bool finite(Index j) const { return finite_[j / tile_keys]; }
 
  private:
-  View2<float> stage(View2<const float> rows, Index first, Index copy,
-                     const Rotations<Arch>& rotations) {
+  View2<float> stage(const View2<const float>& rows, Index first, Index copy,
+                     const Rotations<Arch>& rotations, Index head) {
     const View2<float> staged{staged_, rows.rows, depth_, depth_};
-    for (Index i = 0; i < rows.rows; ++i) std::copy_n(rows.row(i), rows.cols, staged.row(i));
-    rotations.rotate_keys(staged, first, copy);
+    stage_keys(a_.k_norm, head, rows, staged, [&] {
+      if (rotations.turns_keys()) rotations.rotate_keys(staged, first, copy);
+    });
     return staged;
   }
 

@@ -59,8 +59,9 @@ class ScoreStage {
     if (!direct) panels.carve(arena, keys, values, rotations);
     key_scratch_ = arena.take<float>(keys.scratch_size(panels.tile_keys));
     value_scratch = arena.take<float>(values.scratch_size(panels.tile_keys));
-    staged_ = arena.take<float>(direct && rotations.turns_keys() ? panels.tile_keys : 0,
-                                rotations.width());
+    staged_ = arena.take<float>(direct && stages_keys() ? panels.tile_keys : 0, rotations.width());
+    normalised_ = arena.take<float>(
+        sites.of_content().empty() || !normalises_keys() ? 0 : panels.tile_keys, a_.shape.head_dim);
     queries_ = arena.take<float>(rotations.copies() * rows, rotations.width());
     tile = {arena.take<float>(rows, panels.tile_keys), rows, panels.tile_keys, panels.tile_keys};
     others_ = arena.take<float>((rotations.copies() - 1) * rows, panels.tile_keys);
@@ -87,10 +88,15 @@ class ScoreStage {
       for (Index i = 0; i < block.heads; ++i) {
         const Segment seg = block.segment(i);
         const View2<float> part = all.slice(seg.first_row, seg.count);
-        for (Index t = 0; t < seg.count; ++t)
+        for (Index t = 0; t < seg.count; ++t) {
           std::copy_n(a_.q.at(block.batch, seg.head, seg.first_query + t), a_.shape.head_dim,
                       part.row(t));
+          if (a_.q_norm.before()) a_.q_norm.apply(part.row(t), a_.shape.head_dim, seg.head);
+        }
         rotations.rotate_queries(part, seg.first_query, copy);
+        if (a_.q_norm.after())
+          for (Index t = 0; t < seg.count; ++t)
+            a_.q_norm.apply(part.row(t), a_.shape.head_dim, seg.head);
       }
       for (Index i = 0; i < block.rows(); ++i) {
         const xsimd::batch<float, Arch> scale(row_scale(block.query(i)));
@@ -204,20 +210,20 @@ class ScoreStage {
                        const SiteOrder::Entry& e) const {
     View2<float> scores = tile.slice(seg.first_row, seg.count);
     scores.cols = keys.count;
-    return {.scores = scores,
-            .q = queries(0).slice(seg.first_row, seg.count),
-            .k = this->keys.together(block.batch, key_head(block), keys.first, keys.count,
-                                     key_scratch_),
-            .q_pos =
-                placement.seen_by(*e.encoding, placement.queries).slice(seg.first_query, seg.count),
-            .k_pos = placement.seen_by(*e.encoding, placement.keys).slice(keys.first, keys.count),
-            .head = seg.head,
-            .scale = static_cast<float>(scale_),
-            .scratch = scratch_,
-            .carry = {carry_ + seg.first_row * sites.carry_width() + e.carry_at, seg.count,
-                      e.encoding->carry_width(), sites.carry_width()},
-            .first = fresh_,
-            .temperatures = temperatures_};
+    return {
+        .scores = scores,
+        .q = queries(0).slice(seg.first_row, seg.count),
+        .k = e.encoding->traits().content_free ? View2<const float>{} : content_keys(block, keys),
+        .q_pos =
+            placement.seen_by(*e.encoding, placement.queries).slice(seg.first_query, seg.count),
+        .k_pos = placement.seen_by(*e.encoding, placement.keys).slice(keys.first, keys.count),
+        .head = seg.head,
+        .scale = static_cast<float>(scale_),
+        .scratch = scratch_,
+        .carry = {carry_ + seg.first_row * sites.carry_width() + e.carry_at, seg.count,
+                  e.encoding->carry_width(), sites.carry_width()},
+        .first = fresh_,
+        .temperatures = temperatures_};
   }
 
  private:
@@ -295,16 +301,31 @@ class ScoreStage {
     if (from >= to) return;
     keys.for_each_run(block.batch, key_head(block), tile_keys.first + from, to - from, key_scratch_,
                       [&, start = from](Index i, View2<const float> rows) {
-                        if (rotations.turns_keys())
-                          rows = stage(rows, tile_keys.first + start + i, copy);
+                        if (stages_keys())
+                          rows = stage(rows, tile_keys.first + start + i, copy, key_head(block));
                         dot_rows<Arch>(q, rows, out + start + i, tile.stride);
                       });
   }
-  View2<const float> stage(const View2<const float>& rows, Index first, Index copy) const {
+  View2<const float> stage(const View2<const float>& rows, Index first, Index copy,
+                           Index head) const {
     const View2<float> staged{staged_, rows.rows, rotations.width(), rotations.width()};
-    for (Index j = 0; j < rows.rows; ++j) std::copy_n(rows.row(j), rows.cols, staged.row(j));
-    rotations.rotate_keys(staged, first, rotations.key_copy(copy));
+    stage_keys(a_.k_norm, head, rows, staged, [&] {
+      if (rotations.turns_keys()) rotations.rotate_keys(staged, first, rotations.key_copy(copy));
+    });
     return staged;
+  }
+  bool normalises_keys() const { return a_.k_norm.kind != HeadNorm::Kind::none; }
+  bool stages_keys() const { return rotations.turns_keys() || normalises_keys(); }
+
+  /// The keys of a tile as content terms see them: normalised where that is asked, never rotated.
+  View2<const float> content_keys(const Block& block, const KeyTile& tile_keys) const {
+    const Index head = key_head(block);
+    const View2<const float> rows =
+        keys.together(block.batch, head, tile_keys.first, tile_keys.count, key_scratch_);
+    if (!normalises_keys()) return rows;
+    const View2<float> normalised{normalised_, rows.rows, rows.cols, rows.cols};
+    stage_keys(a_.k_norm, head, rows, normalised, [] {});
+    return normalised;
   }
 
   void score(const Block& block, const KeyTile& keys, const SiteOrder::Entry& e) const {
@@ -358,6 +379,7 @@ class ScoreStage {
   float* others_ = nullptr;   ///< [copies - 1][rows, tile_keys]: scores of the other copies
   std::uint8_t* chosen_ = nullptr;  ///< [tile_keys]
   float* scratch_ = nullptr;
+  float* normalised_ = nullptr;    ///< [tile_keys, D], where content terms need it
   float* carry_ = nullptr;         ///< [rows, carry_width]
   float* temperatures_ = nullptr;  ///< [count of the block]
   SeenKeys* seen_ = nullptr;       ///< [count of the block]

@@ -31,14 +31,15 @@ inline AttentionArguments part_of(const AttentionArguments& a, const Sequence& s
   const auto move = [&](PositionRows& rows, Index first, Index count) {
     const Index stride = rows.stride > 0 ? rows.stride : count, row = rows.rows > 1 ? s.batch : 0;
     if (rows.data != nullptr) rows.data += row * a.axes * stride + first;
-    rows = {.data = rows.data, .rows = 1, .stride = stride, .origin = row * a.axes * stride + first};
+    rows = {
+        .data = rows.data, .rows = 1, .stride = stride, .origin = row * a.axes * stride + first};
   };
   move(part.query_positions, s.first_query, a.shape.queries);
   move(part.key_positions, s.first_key, a.shape.keys);
   const Index masked = a.mask.offset(s.batch, 0, s.first_query, s.first_key);
   if (a.mask.allowed != nullptr) part.mask.allowed += masked;
   if (a.mask.bias != nullptr) part.mask.bias += masked;
-  part.query_offset = s.query_offset;
+  part.query_offset = s.first_place();
   part.prefix = s.prefix;
   return part;
 }

@@ -26,6 +26,7 @@ import {
 } from './content-terms.ts';
 import { runPositionIds, runSinusoidal, runSinusoidal2d } from './embeddings.ts';
 import { runRealLayer } from './model-layers.ts';
+import { runOnnxAttention, runOrtAttention } from './operators.ts';
 import { runPope } from './polar.ts';
 import { runRemap } from './remaps.ts';
 import {
@@ -94,10 +95,12 @@ export const families: Readonly<Record<string, Family>> = {
   leaky_rerope_: { run: runRemap },
   rerope_: { run: runRemap },
   selfextend_: { run: runRemap },
-  onnx_attention_: notYet('the ONNX operators come later'),
-  onnx_flexattention: notYet('the ONNX operators come later'),
-  onnx_linear_: notYet('linear attention comes later'),
-  ort_: notYet('the onnxruntime operators come later'),
+  onnx_attention_: { run: runOnnxAttention },
+  onnx_flexattention: { run: runOnnxAttention },
+  onnx_linear_: notYet(
+    'linear attention has no softmax and no positions: not what this library is',
+  ),
+  ort_: { run: runOrtAttention },
 };
 
 export function familyOf(name: string): string | undefined {
