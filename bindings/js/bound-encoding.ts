@@ -20,7 +20,7 @@ import type { EncodingInfo, Site } from './manifest.js';
 import { disposed, giveBack, makeDisposable } from './owned.js';
 import { type CapturedPositions, capturePositions, countUp } from './positions.js';
 import type { RawModule } from './raw.js';
-import { fold, requireSize, result, roomFor, rows, unsupported } from './rows.js';
+import { fold, requireSize, result, resultOptions, roomFor, rows, unsupported } from './rows.js';
 import { captureTarget } from './target.js';
 import { capture, type Source } from './tensor.js';
 import type { Positions, Tensor, TensorInput } from './types.js';
@@ -30,7 +30,7 @@ import {
   integer,
   roomFor as makeRoom,
   maxElements,
-  options as readOptions,
+  optionValues,
 } from './validate.js';
 
 /** In the order of the core's own list; an option that pins the length makes any encoding static. */
@@ -85,11 +85,11 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
   embed(x: TensorInput, positions?: Positions, options?: EmbedOptions): Tensor {
     const { where, engine, handle, info } = this.#at('embed', 'embed');
     const width = engine.call((raw) => raw.embedWidth(handle));
-    const given = readOptions(where, options, ['out']);
+    const [out] = optionValues(where, options, resultOptions);
     const source = rows(where, capture(engine, where, 'x', x), width);
     const at = this.#positions(where, info, positions, source.shape);
     const { batch, heads, n, sets } = fold(source.shape, at);
-    return this.#inPlace(where, source, given.get('out'), at, (raw, data, from, places) =>
+    return this.#inPlace(where, source, out, at, (raw, data, from, places) =>
       raw.embed(handle, data, from, batch, heads, n, width, places, sets, info.axes),
     );
   }
@@ -148,16 +148,16 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
     options?: RotateOptions,
   ): Tensor {
     const { where, engine, handle, info } = this.#at(method, 'rotate');
-    const back = method === 'rotateBackward';
+    const backwards = method === 'rotateBackward';
     // Asked first: what is read below may dispose of the encoding.
     const growth = engine.call((raw) => raw.rotationGrowth(handle));
-    if (back && growth > 0)
+    if (backwards && growth > 0)
       throw unsupported(where, method, 'where rows grow, their gradient depends on x');
-    const names = ['role', 'length', ...(back ? [] : ['inverse']), 'out'];
-    const given = readOptions(where, options, names);
-    const key = choice(where, 'role', given.get('role') ?? 'query', ['query', 'key']) === 'key';
-    const length = integer(where, 'length', given.get('length') ?? 0, lengths);
-    const inverse = back || boolean(where, 'inverse', given.get('inverse') ?? false);
+    const names = backwards ? turnBackOptions : rotateOptions;
+    const [whose, tokens, out, back] = optionValues(where, options, names);
+    const key = choice(where, 'role', whose ?? 'query', roles) === 'key';
+    const length = integer(where, 'length', tokens ?? 0, lengths);
+    const inverse = backwards || boolean(where, 'inverse', back ?? false);
     const source = rows(where, capture(engine, where, 'x', x));
     const at = this.#positions(where, info, positions, source.shape);
     const { batch, heads, n, width, sets } = fold(source.shape, at);
@@ -178,7 +178,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
         length,
         inverse,
       );
-    return this.#inPlace(where, source, given.get('out'), at, crossing, growth);
+    return this.#inPlace(where, source, out, at, crossing, growth);
   }
 
   plan(length = 0): RotationPlan {
@@ -326,6 +326,9 @@ makeDisposable(BoundEncoding.prototype as unknown as { dispose(): void });
 /** Computes at `data` from what is at `from`. */
 type Crossing = (raw: RawModule, data: number, from: number, places: number) => number;
 
+const turnBackOptions = ['role', 'length', 'out'];
+const rotateOptions = [...turnBackOptions, 'inverse'];
+const roles = ['query', 'key'] as const;
 const lengths = { min: 0, max: 2 ** 53 };
 
 function rulesOf(info: EncodingInfo) {

@@ -5,12 +5,8 @@ namespace posenc {
 
 Status attention_backward(const BackwardArguments& arguments) {
   if (Status checked = check(arguments.forward); !checked) return checked;
-  for (const auto& [norm, field] :
-       {std::pair{arguments.forward.q_norm, "qNorm"}, {arguments.forward.k_norm, "kNorm"}})
-    if (norm.kind != HeadNorm::Kind::none)
-      return Error{.code = Errc::unsupported,
-                   .field = field,
-                   .expected = "left out: normalise q and k before, and take that step back after"};
+  if (arguments.forward.paged_k || arguments.forward.paged_v || arguments.forward.keys_rotated)
+    return Error{.code = Errc::unsupported, .field = "k", .expected = "a tensor and not a cache"};
   for (const Encoding* e : arguments.forward.encodings)
     if (!e->differentiable())
       return Error{.code = Errc::unsupported,
