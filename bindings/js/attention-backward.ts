@@ -87,9 +87,10 @@ export function attentionBackward(
     for (const [i, { address }] of slots.entries()) engine.u32[at / 4 + i] = address;
   });
   return arena.run(where, () => {
+    const call = placed(outputAt, nowhere, sumsAt);
     engine.check(where, (raw) =>
       raw.attentionBackward(
-        placed(outputAt, nowhere, sumsAt),
+        call,
         gradientAt.address,
         dq.address,
         dk.address,

@@ -120,7 +120,8 @@ function compute(engine: Engine, question: Question, given: Given): AttentionRes
   const idle = sizeOf(shapes.output) === 0 && weights === undefined && logSumExp === undefined;
   const placed = place(arena, question, idle);
   return arena.run(where, () => {
-    engine.check(where, (raw) => raw.attention(placed(out, weightsAt, logSumExpAt)));
+    const call = placed(out, weightsAt, logSumExpAt);
+    engine.check(where, (raw) => raw.attention(call));
     return {
       output: output.finish(engine, out.address),
       ...(weights && { weights: weights.finish(engine, weightsAt.address) }),
@@ -129,7 +130,10 @@ function compute(engine: Engine, question: Question, given: Given): AttentionRes
   });
 }
 
-/** Puts all that a question reads where the call finds it; what comes back is for inside the run. */
+/**
+ * Puts all that a question reads where the call finds it. What comes back looks at the mask's values,
+ * so it is for inside the run and before the crossing.
+ */
 export function place(
   arena: Arena,
   question: Question,
