@@ -116,7 +116,7 @@ describe('a cache against attention that sees all keys', () => {
         const all = [k, v].map((x) => rows(x, given.layout, 0, to));
         const withEncoding = { ...seen, ...(encoding !== undefined && { encoding }) };
         const want = pe.attention(a, all[0], all[1], withEncoding as AttentionOptions);
-        const got = ask(cache, a, b, c, options as AttentionOptions, given, how);
+        const got = ask(cache, a, b, c, seen as AttentionOptions, given, how);
         expect(cache.length).toBe(to);
         const coarse = exactness[how.dtype];
         const loose = 8 * coarse * (1 + largest(a) * largest(b) * (options.scale ?? 1) * sizes.D);
