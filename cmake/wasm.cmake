@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # The module that the npm package carries: posenc.mjs (glue) and posenc.wasm.
 
-add_executable(posenc_wasm bindings/wasm/bindings.cpp bindings/wasm/cache_bindings.cpp bindings/wasm/embind_support.cpp)
+add_executable(posenc_wasm
+  bindings/wasm/bindings.cpp bindings/wasm/cache_bindings.cpp bindings/wasm/copy.cpp bindings/wasm/embind_support.cpp)
 posenc_our_code(posenc_wasm)
 target_link_libraries(posenc_wasm PRIVATE posenc)
+# Or the compiler would recognise what these loops do, and call the function they are in.
+set_source_files_properties(bindings/wasm/copy.cpp PROPERTIES COMPILE_OPTIONS -fno-builtin)
 # The boundary and the option decoder run once a call: small beats fast there.
 set_source_files_properties(bindings/wasm/bindings.cpp bindings/wasm/cache_bindings.cpp src/posenc/cache/cache_bytes.cpp
   src/posenc/core/options.cpp PROPERTIES COMPILE_OPTIONS -Os)
@@ -13,7 +16,7 @@ target_compile_options(posenc_wasm PRIVATE -fno-exceptions -fno-rtti)
 # The glue refers to "<its own name>.wasm"; named as published, bundlers see one file and not two.
 set_target_properties(posenc_wasm PROPERTIES OUTPUT_NAME posenc SUFFIX .mjs)
 target_link_options(posenc_wasm PRIVATE
-  -O3 -fno-exceptions -fno-rtti -lembind --no-entry   # the first three choose the system libraries built alike
+  -Oz -fno-exceptions -fno-rtti -lembind --no-entry   # the last three choose the system libraries built alike
   -sSTRICT
   -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker
   -sFILESYSTEM=0 -sSUPPORT_LONGJMP=0

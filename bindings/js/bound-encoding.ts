@@ -19,7 +19,7 @@ import type { EncodingInfo, Site } from './manifest.js';
 import { disposed, giveBack, makeDisposable } from './owned.js';
 import { type CapturedPositions, capturePositions, countUp } from './positions.js';
 import type { RawModule } from './raw.js';
-import { fold, requireSize, result, roomFor, rows, unsupported } from './rows.js';
+import { fold, requireSize, result, resultOptions, roomFor, rows, unsupported } from './rows.js';
 import { captureTarget } from './target.js';
 import { capture, type Source } from './tensor.js';
 import type { Positions, Tensor, TensorInput } from './types.js';
@@ -29,7 +29,7 @@ import {
   integer,
   roomFor as makeRoom,
   maxElements,
-  options as readOptions,
+  optionValues,
 } from './validate.js';
 
 /** In the order of the core's own list; an option that pins the length makes any encoding static. */
@@ -84,11 +84,11 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
   embed(x: TensorInput, positions?: Positions, options?: EmbedOptions): Tensor {
     const { where, engine, handle, info } = this.#at('embed', 'embed');
     const width = engine.call((raw) => raw.embedWidth(handle));
-    const given = readOptions(where, options, ['out']);
+    const [out] = optionValues(where, options, resultOptions);
     const source = rows(where, capture(engine, where, 'x', x), width);
     const at = this.#positions(where, info, positions, source.shape);
     const { batch, heads, n, sets } = fold(source.shape, at);
-    return this.#inPlace(where, source, given.get('out'), at, (raw, data, from, places) =>
+    return this.#inPlace(where, source, out, at, (raw, data, from, places) =>
       raw.embed(handle, data, from, batch, heads, n, width, places, sets, info.axes),
     );
   }
@@ -97,10 +97,10 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
     const { where, engine, handle, info } = this.#at('rotate', 'rotate');
     // Asked first: what is read below may dispose of the encoding.
     const growth = engine.call((raw) => raw.rotationGrowth(handle));
-    const given = readOptions(where, options, ['role', 'length', 'inverse', 'out']);
-    const key = choice(where, 'role', given.get('role') ?? 'query', ['query', 'key']) === 'key';
-    const length = integer(where, 'length', given.get('length') ?? 0, lengths);
-    const inverse = boolean(where, 'inverse', given.get('inverse') ?? false);
+    const [whose, tokens, back, out] = optionValues(where, options, rotateOptions);
+    const key = choice(where, 'role', whose ?? 'query', roles) === 'key';
+    const length = integer(where, 'length', tokens ?? 0, lengths);
+    const inverse = boolean(where, 'inverse', back ?? false);
     const source = rows(where, capture(engine, where, 'x', x));
     const at = this.#positions(where, info, positions, source.shape);
     const { batch, heads, n, width, sets } = fold(source.shape, at);
@@ -121,7 +121,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
         length,
         inverse,
       );
-    return this.#inPlace(where, source, given.get('out'), at, crossing, growth);
+    return this.#inPlace(where, source, out, at, crossing, growth);
   }
 
   plan(length = 0): RotationPlan {
@@ -269,6 +269,8 @@ makeDisposable(BoundEncoding.prototype as unknown as { dispose(): void });
 /** Computes at `data` from what is at `from`. */
 type Crossing = (raw: RawModule, data: number, from: number, places: number) => number;
 
+const rotateOptions = ['role', 'length', 'inverse', 'out'];
+const roles = ['query', 'key'] as const;
 const lengths = { min: 0, max: 2 ** 53 };
 
 function rulesOf(info: EncodingInfo) {

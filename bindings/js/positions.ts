@@ -84,7 +84,9 @@ export function countUp(rows: number, start = 0, axes = 1): CapturedPositions {
     get values() {
       if (values !== undefined) return values;
       values = doubles('positions', 'the rows', rows * axes);
-      for (let i = 0; i < values.length; ++i) values[i] = start + (i % rows);
+      // Not Float64Array.from with a function, which takes 25 us for 512 of them.
+      for (let axis = 0, i = 0; axis < axes; ++axis)
+        for (let row = 0; row < rows; ++row) values[i++] = start + row;
       return values;
     },
   };

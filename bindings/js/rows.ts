@@ -6,7 +6,10 @@ import { fault, PosencError, shapeText, text } from './errors.js';
 import type { CapturedPositions } from './positions.js';
 import { captureTarget, type Target } from './target.js';
 import type { Source } from './tensor.js';
-import { maxElements, options as readOptions, sizeOf } from './validate.js';
+import { maxElements, optionValues, sizeOf } from './validate.js';
+
+/** The options of a call that has no other. */
+export const resultOptions = ['out'];
 
 /** Where a result of this shape goes that is made of positions alone. */
 export function result(
@@ -15,7 +18,7 @@ export function result(
   options: unknown,
   shape: readonly number[],
 ): Target {
-  return roomFor(engine, where, readOptions(where, options, ['out']).get('out'), shape, []);
+  return roomFor(engine, where, optionValues(where, options, resultOptions)[0], shape, []);
 }
 
 /** Where a result of this shape goes, which is not that of an input and so may be too large. */
@@ -59,11 +62,12 @@ export function rows(where: string, source: Source, width?: number): Source {
  * entry has positions of its own.
  */
 export function fold(shape: readonly number[], { batch: rowsOfPositions }: CapturedPositions) {
-  const [n, width] = shape.slice(-2);
-  const leading = shape.slice(0, -2);
-  const hasBatch = leading.length > 1 || rowsOfPositions > 1;
-  const batch = hasBatch ? leading[0] : 1;
-  const heads = sizeOf(hasBatch ? leading.slice(1) : leading);
+  const axes = shape.length - 2;
+  const [n, width] = [shape[axes], shape[axes + 1]];
+  const hasBatch = axes > 1 || rowsOfPositions > 1;
+  const batch = hasBatch ? shape[0] : 1;
+  let heads = 1;
+  for (let axis = hasBatch ? 1 : 0; axis < axes; ++axis) heads *= shape[axis];
   // An empty tensor may have any extents: only its width is still to be checked.
   if (sizeOf(shape) === 0) return { batch: 0, heads, n: 0, width, sets: 1 };
   return { batch, heads, n, width, sets: rowsOfPositions };

@@ -19,6 +19,7 @@ import {
   saved,
   settled,
   suitsEverybody,
+  visit,
 } from './page-driver.ts';
 
 const manifest = encodings as unknown as readonly EncodingInfo[];
@@ -156,11 +157,7 @@ describe('Lab 2', () => {
       'theta=1000000000000&methods=-',
       'from=17&to=33&hd=6',
     ]) {
-      await page.evaluate((where) => {
-        location.hash = `#v1&lab=beyond&${where}`;
-      }, hash);
-      await settled(page);
-      await settled(page);
+      await visit(page, `#v1&lab=beyond&${hash}`);
       const paths = await page
         .locator('#beyond path')
         .evaluateAll((all) => all.map((path) => path.getAttribute('d') ?? '').join(' '));
@@ -169,10 +166,7 @@ describe('Lab 2', () => {
   });
 
   it('gives code that prints its frequencies, saves its table, and suits everybody', async () => {
-    await page.evaluate(() => {
-      location.hash = '#v1&lab=beyond';
-    });
-    await settled(page);
+    await visit(page, '#v1&lab=beyond');
     await page.locator('#beyond').getByRole('button', { name: 'Copy as code' }).click();
     await settled(page);
     const program = await page.evaluate(() => navigator.clipboard.readText());

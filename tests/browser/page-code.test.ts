@@ -1,79 +1,147 @@
 // SPDX-License-Identifier: Apache-2.0
-// "Copy as code" has to be code: every program the page offers runs in Node against the package as built.
+// "Copy as code" has to be code: every program the page offers runs against the package as built, and prints what is drawn.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
-import { encodings } from '../../dist/index.node.js';
-import type { Picture } from '../../web/src/compute/picture.ts';
-import { actsAt, type EncodingInfo } from '../../web/src/model/manifest.ts';
-import { fitted, untouched } from '../../web/src/model/settings.ts';
-import { atlasCode, orderCode } from '../../web/src/parts/code.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { encodings, load } from '../../dist/index.node.js';
+import { runLayer, seed, spread } from '../../web/src/compute/layer.ts';
+import { pictureOf } from '../../web/src/compute/picture.ts';
+import type { Engine } from '../../web/src/engine.ts';
+import { asCommand, asModule, asPage } from '../../web/src/labs/use/forms.ts';
+import type { EncodingInfo } from '../../web/src/model/manifest.ts';
+import { untouched } from '../../web/src/model/settings.ts';
+import { atlasCode } from '../../web/src/parts/code.ts';
+import { layerCode } from '../../web/src/parts/layer-code.ts';
+import { PageDriver, settled, suitsEverybody } from './page-driver.ts';
+
+const manifest = encodings as unknown as readonly EncodingInfo[];
+const engine = (await load()) as unknown as Engine;
 
 // Inside the project, where the name of the package leads to its own exports.
 const folder = fileURLToPath(new URL('../../build/page/code', import.meta.url));
 mkdirSync(folder, { recursive: true });
 
-function run(name: string, program: string): string {
+function run(name: string, program: string): number[][] {
   const file = `${folder}/${name}.mjs`;
   writeFileSync(file, program);
-  return execFileSync(process.execPath, [file], { encoding: 'utf8' });
+  const printed = execFileSync(process.execPath, [file], { encoding: 'utf8' });
+  return printed
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as number[]);
 }
 
-/** What the code needs to know of the picture on screen, without drawing one. */
-function pictureFor(info: EncodingInfo): Picture {
-  const bias = actsAt(info, 'score') && info.contentFree;
-  const absolute = actsAt(info, 'embed', 'rotate');
-  return {
-    columns: absolute ? 8 : 15,
-    rows: 8,
-    first: absolute ? 0 : -7,
-    cells: new Float32Array(),
-    columnName: absolute ? 'position' : 'distance',
-    rowName: actsAt(info, 'embed') ? 'dimension' : actsAt(info, 'rotate') ? 'pair' : 'head',
-    cellName: '',
-    curves: [],
-    perRow: bias,
-    baseline: 0,
-    curveName: '',
-    definitions: [],
-  };
-}
+const words = ['dog', 'bites', '"man"', '</script>'];
+const layerOf = (info: EncodingInfo, causal: boolean): string =>
+  layerCode(
+    {
+      words,
+      layer: { heads: 4, width: 16, seed, sharpness: spread },
+      mask: causal ? 'causal' : 'open',
+      span: 1,
+      part: 'both',
+    },
+    info,
+    true,
+  );
 
-describe.each(encodings as unknown as readonly EncodingInfo[])('the code for $id', (info) => {
-  it('of the atlas runs', () => {
-    const printed = run(`atlas-${info.id}`, atlasCode(info, untouched, pictureFor(info)));
-    expect(printed).toMatch(/\d/);
-    expect(printed).not.toMatch(/NaN|undefined/);
+describe.each(manifest)('the code for $id', (info) => {
+  it('of the atlas prints what the atlas draws', () => {
+    const picture = pictureOf(engine, info, untouched, 8);
+    const [printed = []] = run(`atlas-${info.id}`, atlasCode(info, untouched, picture));
+    const { columns, rows, cells } = picture;
+    expect(printed.length).toBeGreaterThan(0);
+    expect(printed.every(Number.isFinite)).toBe(true);
+    if (picture.rowName === 'pair' || picture.rowName === 'query')
+      printed.forEach((value, i) => {
+        expect(value, `distance ${i}`).toBeCloseTo(picture.curves[0]?.values[i] as number, 5);
+      });
+    else
+      printed.forEach((value, i) => {
+        const [row, column] =
+          picture.rowName === 'dimension'
+            ? [i % rows, Math.floor(i / rows)]
+            : [Math.floor(i / columns), columns - 1 - (i % columns)];
+        const drawn = cells[row * columns + column] as number;
+        const share =
+          picture.rowName === 'dimension' || picture.perRow ? value : Math.log(value * columns);
+        expect(share, `${row}, ${column}`).toBeCloseTo(drawn, 5);
+      });
   });
 
-  it('of the first lab runs', () => {
-    const layer = { heads: 4, headDim: 4, width: 16 };
-    const words = ['dog', 'bites', '"man"'];
-    const program = orderCode(
-      words,
-      info.sites.length ? info : undefined,
-      fitted(info, layer),
-      true,
+  it('of the first lab prints the weights and outputs of the first lab', () => {
+    const [weights = [], output = []] = run(`order-${info.id}`, layerOf(info, true));
+    const want = runLayer(engine, words, info.sites.length ? info : undefined, true);
+    expect(Float32Array.from(weights)).toEqual(Float32Array.from(want.weights));
+    // The lab keeps the heads of a word side by side.
+    const rowsFirst = Float32Array.from(
+      output.map(
+        (_, i) =>
+          output[
+            (Math.floor((i % 16) / 4) * words.length + Math.floor(i / 16)) * 4 + (i % 4)
+          ] as number,
+      ),
     );
-    expect(run(`order-${info.id}`, program)).not.toMatch(/NaN|undefined/);
+    expect(rowsFirst).toEqual(want.output);
   });
 });
 
-describe('the code for rotations', () => {
-  it('prints the agreement the page draws', () => {
-    const info = (encodings as unknown as readonly EncodingInfo[]).find((one) => one.id === 'rope');
-    const printed = run(
-      'agreement',
-      atlasCode(info as EncodingInfo, untouched, pictureFor(info as EncodingInfo)),
+describe('Lab 7', () => {
+  let driver: PageDriver;
+  beforeAll(async () => {
+    driver = await PageDriver.start('code');
+  });
+  afterAll(() => driver?.stop());
+
+  it('shows every lab in every form, and the forms print what the lab shows', async () => {
+    const { page, complaints, close } = await driver.open('#v1&lab=use&pos=1');
+    const program = page.locator('#use .program');
+    for (const name of ['Atlas', 'Beyond', 'Words', 'Config', 'Order']) {
+      await page.locator('#use').getByText(name, { exact: true }).click();
+      await page.waitForTimeout(100);
+      await page.waitForFunction(
+        () => (document.querySelector('#use .program')?.textContent?.length ?? 0) > 200,
+      );
+    }
+    await settled(page);
+    const module = (await program.textContent()) ?? '';
+    const shown = Number(await page.locator('.big-number').getAttribute('data-value'));
+    expect(shown).toBe(0);
+    const [weights = []] = run('use-module', module);
+    const drawn = runLayer(
+      engine,
+      'the dog bit the man'.split(' '),
+      manifest.find(({ id }) => id === 'rope'),
+      false,
     );
-    const numbers = (printed.match(/-?\d+\.\d+/g) ?? []).map(Number);
-    const mean = (distance: number): number =>
-      Array.from({ length: 32 }, (_, i) => Math.cos(distance * 10000 ** (-i / 32))).reduce(
-        (a, b) => a + b,
-      ) / 32;
-    expect(numbers.slice(-7).map((value, i) => Math.abs(value - mean(i + 1)) < 1e-6)).toEqual(
-      Array(7).fill(true),
-    );
+    expect(Float32Array.from(weights)).toEqual(Float32Array.from(drawn.weights));
+    await page.locator('#use').getByText('Node, one command').click();
+    await settled(page);
+    await page.waitForTimeout(50);
+    const command = ((await program.textContent()) ?? '').replace('npm install posenc\n', '');
+    const printed = execFileSync('sh', ['-c', command], { cwd: folder, encoding: 'utf8' });
+    expect(JSON.parse(printed.split('\n')[0] as string)).toEqual(weights);
+    expect(await suitsEverybody(page, 'use')).toEqual([]);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+
+  it('writes a page that runs, whatever the words are', async () => {
+    const info = manifest.find(({ id }) => id === 'rope') as EncodingInfo;
+    const module = layerOf(info, false);
+    const place = fileURLToPath(new URL('../../build/page/code/page', import.meta.url));
+    cpSync(fileURLToPath(new URL('../../dist', import.meta.url)), `${place}/posenc`, {
+      recursive: true,
+    });
+    writeFileSync(`${place}/index.html`, asPage(module));
+    const lines = await driver.run(place, '#out');
+    expect(
+      lines
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toEqual(run('use-page', asModule(module)));
+    expect(asCommand(module)).toContain("<<'END'\n");
   });
 });

@@ -42,6 +42,23 @@ export class PageDriver {
       { cwd: root, stdio: 'inherit' },
     );
     mkdirSync(screenshots, { recursive: true });
+    const { server, address } = await PageDriver.serve(folder);
+    const browser = await chromium.launch({
+      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+      args: [
+        '--no-sandbox',
+        '--disable-gpu',
+        '--disable-quic',
+        '--no-first-run',
+        '--disable-background-networking',
+        '--disable-component-update',
+        '--disable-sync',
+      ],
+    });
+    return new PageDriver(browser, server, address);
+  }
+
+  private static async serve(folder: string): Promise<{ server: ChildProcess; address: string }> {
     const server = spawn(process.execPath, [`${root}tools/serve.mjs`, folder], {
       cwd: root,
       env: { ...process.env, PORT: '0' },
@@ -56,19 +73,23 @@ export class PageDriver {
       });
       server.once('exit', (code) => reject(new Error(`the server stopped with ${code}: ${said}`)));
     });
-    const browser = await chromium.launch({
-      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-      args: [
-        '--no-sandbox',
-        '--disable-gpu',
-        '--disable-quic',
-        '--no-first-run',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-      ],
-    });
-    return new PageDriver(browser, server, address);
+    return { server, address };
+  }
+
+  /** The text of an element of a page in a folder of its own, once there is some. */
+  async run(folder: string, selector: string): Promise<string> {
+    const { server, address } = await PageDriver.serve(folder);
+    // Its script stands in the page, as in the pages of people who try something out.
+    const context = await this.browser.newContext({ bypassCSP: true });
+    try {
+      const page = await context.newPage();
+      await page.goto(address);
+      await page.waitForFunction((where) => document.querySelector(where)?.textContent, selector);
+      return (await page.locator(selector).textContent()) ?? '';
+    } finally {
+      await context.close();
+      server.kill();
+    }
   }
 
   async stop(): Promise<void> {
@@ -128,6 +149,19 @@ export async function goTo(page: Page, hash: string): Promise<void> {
         if (location.hash === hash) return done();
         addEventListener('hashchange', () => done(), { once: true });
         location.hash = hash;
+      }),
+    hash,
+  );
+  await settled(page);
+}
+
+/** Follows a link within the page, and waits until the page has. */
+export async function visit(page: Page, hash: string): Promise<void> {
+  await page.evaluate(
+    (where) =>
+      new Promise<void>((done) => {
+        addEventListener('hashchange', () => done(), { once: true });
+        location.hash = where;
       }),
     hash,
   );

@@ -269,6 +269,16 @@ describe('the state in the browser', () => {
     await close();
   });
 
+  it('shows one lab alone for a lecture', async () => {
+    const { page, complaints, close } = await driver.open('?embed=config#v1&cfg=llama-2-7b');
+    await page.waitForSelector('#config[data-loaded]');
+    expect(await page.locator('.doctor-verdict').isVisible()).toBe(true);
+    for (const part of ['.bar', '.hero', '#order', '#atlas', '.foot'])
+      expect(await page.locator(part).isVisible(), part).toBe(false);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+
   it('resets everything and copies a link', async () => {
     const { page, close } = await driver.open('#v1&mask=causal&len=500', {
       permissions: ['clipboard-read', 'clipboard-write'],

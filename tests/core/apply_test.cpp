@@ -57,6 +57,60 @@ TEST(Embed, AddsInPlaceOrStartsFromAnotherTensorOrFromZeros) {
   for (Index i = 0; i < 24; ++i) EXPECT_EQ(in_place[i], tokens[i] + table[i]);
 }
 
+// Long calls are cut into blocks, and neighbours share work: no bit may show it.
+TEST(Embed, GivesARowTheSameBitsAloneAndAmongMany) {
+  const Index rows = 150, width = 1030;
+  const Encoding e = sinusoid(width);
+  const Array<double> p = counted(rows, 20);
+  Array<float> all(rows * width);
+  ASSERT_TRUE(
+      succeeds(embed(e, {.x = all.data(), .rows = rows, .width = width, .positions = p.data()})));
+  for (Index t = 0; t < rows; ++t) {
+    Array<float> alone(width);
+    ASSERT_TRUE(succeeds(
+        embed(e, {.x = alone.data(), .rows = 1, .width = width, .positions = p.data() + t})));
+    ASSERT_TRUE(alone.same_bits(part(all, t * width, width))) << t;
+  }
+}
+
+TEST(Rotate, GivesARowTheSameBitsAloneAndAmongMany) {
+  const Index rows = 1500, heads = 2;
+  for (const char* layout : {"half", "interleaved"})
+    for (const auto& [width, pairs] : {std::pair<int, int>{64, 32}, {11, 3}}) {
+      OptionBag bag;
+      bag.number("headDim", width), bag.number("rotaryDim", 2 * pairs);
+      bag.text("layout", layout);
+      const Encoding e = std::move(*make_encoding("rope", bag));
+      const Array<double> p = counted(rows, 5);
+      Random random(7);
+      const Array<float> x = random.floats(heads * rows * width);
+      for (bool inverse : {false, true}) {
+        Array<float> apart(x.size(), reference::nan), in_place = x;
+        RotateArguments a{.x = apart.data(),
+                          .from = x.data(),
+                          .heads = heads,
+                          .rows = rows,
+                          .width = width,
+                          .positions = p.data(),
+                          .inverse = inverse};
+        ASSERT_TRUE(succeeds(rotate(e, a)));
+        a.x = in_place.data(), a.from = in_place.data();
+        ASSERT_TRUE(succeeds(rotate(e, a)));
+        EXPECT_TRUE(in_place.same_bits(apart));
+        for (Index row = 0; row < heads * rows; row += 7) {
+          Array<float> alone = part(x, row * width, width);
+          ASSERT_TRUE(succeeds(rotate(e, {.x = alone.data(),
+                                          .from = alone.data(),
+                                          .rows = 1,
+                                          .width = width,
+                                          .positions = p.data() + row % rows,
+                                          .inverse = inverse})));
+          ASSERT_TRUE(alone.same_bits(part(apart, row * width, width))) << row;
+        }
+      }
+    }
+}
+
 TEST(Embed, SharesPositionsOverTheBatchOrTakesASetForEachEntry) {
   const Encoding e = sinusoid(4);
   const Array<double> shared = counted(3), two_sets{0, 1, 2, 7, 8, 9};

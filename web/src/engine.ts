@@ -29,6 +29,7 @@ export interface Encoding {
 export interface AttentionOptions {
   encoding?: Encoding;
   causal?: boolean;
+  mask?: { readonly shape: readonly number[]; readonly data: Uint8Array };
   weights?: boolean;
   scale?: number;
   queryPositions?: Positions;

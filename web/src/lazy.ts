@@ -4,11 +4,14 @@ import { byId, toast } from './dom.ts';
 import type { Engine } from './engine.ts';
 import type { Store } from './model/state.ts';
 
-type Open = (engine: Engine, store: Store) => Promise<void>;
+type Open = (engine: Engine, store: Store, lazy: LazyLabs) => Promise<void>;
 
 const loaders: Readonly<Record<string, () => Promise<{ open: Open }>>> = {
+  compare: () => import('./labs/compare.ts'),
   beyond: () => import('./labs/beyond/lab.ts'),
+  words: () => import('./labs/words/lab.ts'),
   config: () => import('./labs/doctor/lab.ts'),
+  use: () => import('./labs/use/lab.ts'),
 };
 
 export class LazyLabs {
@@ -47,7 +50,7 @@ export class LazyLabs {
     const section = byId(id);
     try {
       const { open } = await loader();
-      await open(this.engine, this.store);
+      await open(this.engine, this.store, this);
       section.dataset.loaded = 'true';
     } catch (error) {
       this.#started.delete(id);

@@ -36,6 +36,16 @@ async function goTo(id: string, store: Store, lazy: LazyLabs): Promise<void> {
   byId(id).scrollIntoView({ behavior });
 }
 
+/** One lab alone, for a lecture's slides: ?embed=words. The rest of the page is not there for anyone. */
+function embedded(): string | undefined {
+  const id = new URLSearchParams(location.search).get('embed') ?? '';
+  if (!isLab(id)) return undefined;
+  document.documentElement.dataset.embed = id;
+  for (const part of document.querySelectorAll<HTMLElement>('.bar, .hero, .foot, .skip, .lab'))
+    part.hidden = part.id !== id;
+  return id;
+}
+
 function connect(store: Store, lazy: LazyLabs): void {
   store.onCommit = (state: State): void => {
     const address = writeAddress(state, manifest);
@@ -69,6 +79,7 @@ async function main(): Promise<void> {
     );
     return;
   }
+  const alone = embedded();
   const { state, problems } = readAddress(location.hash, manifest);
   const store = new Store(state);
   let lazy: LazyLabs;
@@ -86,7 +97,8 @@ async function main(): Promise<void> {
   }
   connect(store, lazy);
   problems.forEach(toast);
-  if (state.lab !== 'order') await goTo(state.lab, store, lazy);
+  if (alone) await lazy.open(alone);
+  else if (state.lab !== 'order') await goTo(state.lab, store, lazy);
   document.documentElement.dataset.ready = 'true';
 }
 

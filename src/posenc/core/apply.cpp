@@ -35,11 +35,6 @@ Status check_positions(const Encoding& e, const double* positions, Index sets, I
   return {};
 }
 
-/// Rows of `width` at the beginning of rows `growth` wider.
-void spread_rows(const float* from, float* x, Index rows, Index width, Index growth) {
-  for (Index t = 0; t < rows; ++t) std::copy_n(from + t * width, width, x + t * (width + growth));
-}
-
 void start_from(const float* from, float* x, Index count) {
   const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(float);
   if (bytes == 0 || from == x) return;
@@ -55,13 +50,17 @@ Status embed(const Encoding& e, const EmbedArguments& a) {
   if (!e.traits().sites.embed) return unsupported(e, "an encoding that is added to embeddings");
   if (Status s = check_width(e.embed_width(), a.width); !s) return s;
   if (Status s = check_positions(e, a.positions, a.position_rows, a.axes, a.rows); !s) return s;
-  start_from(a.from, a.x, a.batch * a.heads * a.rows * a.width);
+  // Rows are begun and finished while the cache holds them: 512 KB at a time, half of many an L2.
+  const Index block = std::max<Index>(16, 131072 / std::max<Index>(1, a.width));
   for (Index b = 0; b < a.batch; ++b) {
     const Index set = a.position_rows > 1 ? b : 0;
     const Positions positions = Positions::of(a.positions + set * a.axes * a.rows, a.rows, a.axes);
     for (Index plane = b * a.heads; plane < (b + 1) * a.heads; ++plane)
-      e.embed({.rows = {a.x + plane * a.rows * a.width, a.rows, a.width, a.width},
-               .positions = positions});
+      for (Index t = 0; t < a.rows; t += block) {
+        const Index n = std::min(block, a.rows - t), at = (plane * a.rows + t) * a.width;
+        start_from(a.from == nullptr ? nullptr : a.from + at, a.x + at, n * a.width);
+        e.embed({.rows = {a.x + at, n, a.width, a.width}, .positions = positions.slice(t, n)});
+      }
   }
   return {};
 }
@@ -103,8 +102,11 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
                  .low = static_cast<double>(tables),
                  .high = static_cast<double>(tables)};
 
-  // Cosines and sines of 64 positions at a time: 32 KB for 64 pairs, whatever the length.
-  constexpr Index block = 64;
+  // Cosines and sines of so many positions at a time that their table takes 128 KB, and of those so
+  // many for one head after the other that the heads find them in 32 KB of cache.
+  const Index angles_width = std::max<Index>(1, r.table_width());
+  const Index block = std::max<Index>(16, 32768 / angles_width),
+              part = std::max<Index>(4, 8192 / angles_width);
   const Index table_rows = std::min(block, a.rows);
   Arena arena;
   float* table = nullptr;
@@ -118,10 +120,6 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
   carve();
 
   const Index width = a.width + r.growth();
-  if (r.growth() > 0)
-    spread_rows(a.from, a.x, planes * a.rows, a.width, r.growth());
-  else
-    start_from(a.from, a.x, planes * a.rows * a.width);
   const Index sharing = a.position_rows > 1 ? 1 : a.batch;  // batch entries per position set
   for (Index set = 0; set < a.position_rows; ++set) {
     const Positions positions = Positions::of(a.positions + set * a.axes * a.rows, a.rows, a.axes);
@@ -139,9 +137,16 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
                   .length = length,
                   .head = head,
                   .scratch = frequencies});
-        for (Index plane = set * a.heads + head; plane < (set + sharing) * a.heads; plane += tables)
-          rotate_rows<xsimd::default_arch>(r, {a.x + (plane * a.rows + t) * width, n, width, width},
-                                           angles, a.inverse);
+        for (Index first = 0; first < n; first += part) {
+          const Index count = std::min(part, n - first);
+          for (Index plane = set * a.heads + head; plane < (set + sharing) * a.heads;
+               plane += tables) {
+            const Index row = plane * a.rows + t + first;
+            rotate_rows<xsimd::default_arch>(r, {a.from + row * a.width, count, a.width, a.width},
+                                             {a.x + row * width, count, width, width},
+                                             angles.slice(first, count), a.inverse);
+          }
+        }
       }
     }
   }

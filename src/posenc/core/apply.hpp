@@ -8,8 +8,8 @@
 namespace posenc {
 
 /// x [batch, heads, rows, width] += the encoding's rows at `positions` [position_rows, axes, rows],
-/// with position_rows 1 (shared by the batch) or batch. `from`, when it is not x, is copied to x first;
-/// null starts from zeros and so gives the table itself.
+/// with position_rows 1 (shared by the batch) or batch. `from` is what is added to, x itself or apart
+/// from x; null starts from zeros and so gives the table itself.
 struct EmbedArguments {
   float* x = nullptr;
   const float* from = nullptr;

@@ -43,9 +43,9 @@ constexpr auto swap_neighbours(std::index_sequence<I...>) {
   return xsimd::batch_constant<std::uint32_t, Arch, static_cast<std::uint32_t>(I ^ 1u)...>{};
 }
 
-/// Rotates `lanes` interleaved pairs at x: y = x * (c c ..) + swap(x) * (-s s ..).
+/// Rotates `lanes` interleaved pairs from x to y: y = x * (c c ..) + swap(x) * (-s s ..).
 template <class Arch>
-inline void rotate_interleaved(float* x, const float* cos, const float* sin,
+inline void rotate_interleaved(const float* x, float* y, const float* cos, const float* sin,
                                xsimd::batch<float, Arch> sign) {
   using V = xsimd::batch<float, Arch>;
   constexpr auto swap = swap_neighbours<Arch>(std::make_index_sequence<V::size>{});
@@ -53,20 +53,33 @@ inline void rotate_interleaved(float* x, const float* cos, const float* sin,
   const V low = V::load_unaligned(x), high = V::load_unaligned(x + lanes<Arch>);
   const V low_turned = xsimd::swizzle(low, swap) * (xsimd::zip_lo(s, s) * sign);
   const V high_turned = xsimd::swizzle(high, swap) * (xsimd::zip_hi(s, s) * sign);
-  (low * xsimd::zip_lo(c, c) + low_turned).store_unaligned(x);
-  (high * xsimd::zip_hi(c, c) + high_turned).store_unaligned(x + lanes<Arch>);
+  (low * xsimd::zip_lo(c, c) + low_turned).store_unaligned(y);
+  (high * xsimd::zip_hi(c, c) + high_turned).store_unaligned(y + lanes<Arch>);
+}
+
+/// Channels that belong to no pair.
+inline void pass_through(const Rotation& r, Index width, const float* x, float* y) {
+  if (x == y) return;
+  Index behind = 2 * r.pairs;
+  if (r.layout == Layout::half && r.pairs > 0) {
+    std::copy_n(x + r.pairs, r.partner - r.pairs, y + r.pairs);
+    behind = r.partner + r.pairs;
+  }
+  std::copy_n(x + behind, width - behind, y + behind);
 }
 
 }  // namespace rotation_detail
 
 /// Turns magnitudes into vectors at the angles of `table`: a' = softplus(a) cos, b' = softplus(a) sin.
 template <class Arch>
-void rotate_polar(const Rotation& r, View2<float> rows, View2<const float> table) {
-  for (Index t = 0; t < rows.rows; ++t) {
-    float *a = rows.row(t), *b = a + r.partner;
+void rotate_polar(const Rotation& r, View2<const float> from, View2<float> to,
+                  View2<const float> table) {
+  for (Index t = 0; t < from.rows; ++t) {
+    const float* given = from.row(t);
+    float *a = to.row(t), *b = a + r.partner;
     const float *cos = table.row(t), *sin = cos + r.pairs;
     for_each_vector<Arch>(r.pairs, [&](Index i, auto io) {
-      const auto length = softplus<Arch>(io.load(a + i));
+      const auto length = softplus<Arch>(io.load(given + i));
       io.store(length * io.load(cos + i), a + i);
       io.store(length * io.load(sin + i), b + i);
     });
@@ -87,48 +100,75 @@ inline void rotate_polar_back(const Rotation& r, View2<const float> given, View2
   }
 }
 
-/// Rotates each row in place by its row of `table`: [cos of every pair | sin of every pair].
-/// `inverse` negates the angle. a' = a cos - b sin, b' = b cos + a sin, rounded alike in both
-/// layouts. A row of `rows` must have room for what it grows by; nothing undoes that growth.
+/// Rotates each row of `from` by its row of `table`, [cos of every pair | sin of every pair], into
+/// `to`, which may be `from` itself. `inverse` negates the angle. a' = a cos - b sin,
+/// b' = b cos + a sin, rounded alike in both layouts. A row of `to` must have room for what it grows
+/// by; nothing undoes that growth.
 template <class Arch>
-void rotate_rows(const Rotation& r, View2<float> rows, View2<const float> table, bool inverse) {
+void rotate_rows(const Rotation& r, View2<const float> from, View2<float> to,
+                 View2<const float> table, bool inverse) {
   using V = xsimd::batch<float, Arch>;
   constexpr Index width = lanes<Arch>;
-  if (r.polar) return rotate_polar<Arch>(r, rows, table);
-  const float direction = inverse ? -1.0f : 1.0f;
+  if (r.polar) return rotate_polar<Arch>(r, from, to, table);
   if (r.layout == Layout::half) {
-    const V flip(direction);
-    for (Index t = 0; t < rows.rows; ++t) {
-      float *a = rows.row(t), *b = a + r.partner;
+    // Turning (b, a) forwards is turning (a, b) back, with the same roundings.
+    const Index first = inverse ? r.partner : 0, second = r.partner - first;
+    for (Index t = 0; t < from.rows; ++t) {
+      const float *a = from.row(t) + first, *b = from.row(t) + second;
+      float *turned_a = to.row(t) + first, *turned_b = to.row(t) + second;
       const float *cos = table.row(t), *sin = cos + r.pairs;
-      for_each_vector<Arch>(r.pairs, [&](Index i, auto io) {
-        const V x = io.load(a + i), y = io.load(b + i);
-        const V c = io.load(cos + i), s = io.load(sin + i) * flip;
-        io.store(x * c - y * s, a + i);
-        io.store(y * c + x * s, b + i);
+      // Two vectors at a time: 0.084 ms instead of 0.102 for 12 x 512 x 64, since the steps of six
+      // pointers cost as much as the arithmetic.
+      Index i = 0;
+      for (; i + 2 * width <= r.pairs; i += 2 * width) {
+        const Index j = i + width;
+        const V x0 = V::load_unaligned(a + i), x1 = V::load_unaligned(a + j);
+        const V y0 = V::load_unaligned(b + i), y1 = V::load_unaligned(b + j);
+        const V c0 = V::load_unaligned(cos + i), c1 = V::load_unaligned(cos + j);
+        const V s0 = V::load_unaligned(sin + i), s1 = V::load_unaligned(sin + j);
+        (x0 * c0 - y0 * s0).store_unaligned(turned_a + i);
+        (x1 * c1 - y1 * s1).store_unaligned(turned_a + j);
+        (y0 * c0 + x0 * s0).store_unaligned(turned_b + i);
+        (y1 * c1 + x1 * s1).store_unaligned(turned_b + j);
+      }
+      for_each_vector<Arch>(r.pairs - i, [&](Index rest, auto io) {
+        const Index j = i + rest;
+        const V x = io.load(a + j), y = io.load(b + j), c = io.load(cos + j), s = io.load(sin + j);
+        io.store(x * c - y * s, turned_a + j);
+        io.store(y * c + x * s, turned_b + j);
       });
+      rotation_detail::pass_through(r, from.cols, from.row(t), to.row(t));
     }
     return;
   }
+  const float direction = inverse ? -1.0f : 1.0f;
   alignas(V) float signs[static_cast<std::size_t>(width)];
   for (Index i = 0; i < width; ++i) signs[i] = i % 2 == 0 ? -direction : direction;
   const V sign = V::load_aligned(signs);
   const Index whole = r.pairs / width * width, rest = r.pairs - whole;
-  for (Index t = 0; t < rows.rows; ++t) {
-    float* x = rows.row(t);
+  for (Index t = 0; t < from.rows; ++t) {
+    const float* x = from.row(t);
+    float* y = to.row(t);
     const float *cos = table.row(t), *sin = cos + r.pairs;
     for (Index i = 0; i < whole; i += width)
-      rotation_detail::rotate_interleaved<Arch>(x + 2 * i, cos + i, sin + i, sign);
+      rotation_detail::rotate_interleaved<Arch>(x + 2 * i, y + 2 * i, cos + i, sin + i, sign);
     if (rest > 0) {
       float xs[static_cast<std::size_t>(2 * width)] = {};
       float cs[static_cast<std::size_t>(width)] = {}, ss[static_cast<std::size_t>(width)] = {};
       std::copy_n(x + 2 * whole, 2 * rest, xs);
       std::copy_n(cos + whole, rest, cs);
       std::copy_n(sin + whole, rest, ss);
-      rotation_detail::rotate_interleaved<Arch>(xs, cs, ss, sign);
-      std::copy_n(xs, 2 * rest, x + 2 * whole);
+      rotation_detail::rotate_interleaved<Arch>(xs, xs, cs, ss, sign);
+      std::copy_n(xs, 2 * rest, y + 2 * whole);
     }
+    rotation_detail::pass_through(r, from.cols, x, y);
   }
+}
+
+/// In place.
+template <class Arch>
+void rotate_rows(const Rotation& r, View2<float> rows, View2<const float> table, bool inverse) {
+  rotate_rows<Arch>(r, rows, rows, table, inverse);
 }
 
 }  // namespace posenc

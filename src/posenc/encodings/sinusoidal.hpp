@@ -7,6 +7,7 @@
 
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/waves.hpp"
 
 namespace posenc {
 
@@ -88,19 +89,44 @@ class Sinusoidal : public EncodingDefaults {
         (o_.odd == Odd::automatic ? o_.frequencies == Rule::paper : o_.odd == Odd::sine);
     const bool in_turns = o_.layout == Order::interleaved;
     const Index sines = half + (extra_sine ? 1 : 0), step = in_turns ? 2 : 1;
-    for (Index t = 0; t < b.rows.rows; ++t) {
-      float* x = b.rows.row(t);
-      const double position = b.positions[t] + o_.start;
-      float* cosines = x + (in_turns ? 1 : sines);
-      for (Index i = 0; i < sines; ++i) {
-        const double angle = position * frequencies_[static_cast<std::size_t>(i)];
-        x[i * step] += static_cast<float>(o_.scale * std::sin(angle));
-        if (i < half) cosines[i * step] += static_cast<float>(o_.scale * std::cos(angle));
+    for (Index first = 0; first < sines; first += Waves::most) {
+      const Index n = std::min(Waves::most, sines - first), cosines = std::min(n, half - first);
+      Waves waves(frequencies_.data() + first, n);
+      for (Index t = 0; t < b.rows.rows; ++t) {
+        std::array<float, static_cast<std::size_t>(Waves::most)> c, s;
+        waves.at(b.positions[t] + o_.start);
+        waves.write(o_.scale, c.data(), s.data());
+        float* x = b.rows.row(t) + first * step;
+        if (in_turns) {
+          add_in_turns<Arch>(s.data(), c.data(), cosines, x);
+          if (cosines < n) x[2 * cosines] += s[static_cast<std::size_t>(cosines)];
+        } else {
+          add_scaled<Arch>(1, s.data(), x, n);
+          add_scaled<Arch>(1, c.data(), x + sines, cosines);
+        }
       }
     }
   }
 
  private:
+  /// x[2i] += a[i], x[2i + 1] += b[i].
+  template <class Arch>
+  static void add_in_turns(const float* a, const float* b, Index n, float* x) {
+    using V = xsimd::batch<float, Arch>;
+    constexpr Index width = lanes<Arch>;
+    Index i = 0;
+    for (; i + width <= n; i += width) {
+      const V first = V::load_unaligned(a + i), second = V::load_unaligned(b + i);
+      float *low = x + 2 * i, *high = low + width;
+      (V::load_unaligned(low) + xsimd::zip_lo(first, second)).store_unaligned(low);
+      (V::load_unaligned(high) + xsimd::zip_hi(first, second)).store_unaligned(high);
+    }
+    for (; i < n; ++i) {
+      x[2 * i] += a[i];
+      x[2 * i + 1] += b[i];
+    }
+  }
+
   Sinusoidal(const Options& o, Buffer<double> frequencies)
       : o_(o), frequencies_(std::move(frequencies)) {}
   Options o_;

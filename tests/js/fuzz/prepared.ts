@@ -91,7 +91,7 @@ export class Prepared {
       let score = 0;
       if (product !== undefined) score = product(own, ownKey, m, n);
       else for (let c = 0; c < width; ++c) score += query(c) * key(c);
-      for (const { content } of terms) score += content?.(own, ownKey, m, n) ?? 0;
+      for (const { content } of terms) score += content?.(own, ownKey, m, n, h) ?? 0;
       scores[k0 + j] = score * this.#factor * sharpness;
     }
     for (const { cumulative } of terms) {

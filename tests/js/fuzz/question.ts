@@ -92,7 +92,6 @@ export class Question {
 
   /** What the package gives. */
   ask(): { output: Tensor; weights?: Tensor; logSumExp?: Tensor } {
-    const { q, k, v } = this.#data;
     const { out } = this.#case;
     const owned = this.#case.owned;
     const place = (x: Tensor) => (owned ? this.#own(x) : x);
@@ -105,8 +104,14 @@ export class Question {
       ...this.options(),
       ...(out !== 'none' && { out: out === 'owned' ? this.#own(target) : target }),
     };
-    const [a, b, c] = [q, k, v].map((x) => place(this.#laidOut(x)));
+    const [a, b, c] = this.inputs().map(place);
     return pe.attention(a, b, c, options);
+  }
+
+  /** q, k and v in the layout and rank of the case. */
+  inputs(): Tensor[] {
+    const { q, k, v } = this.#data;
+    return [q, k, v].map((x) => this.#laidOut(x));
   }
 
   options(): AttentionOptions {

@@ -24,7 +24,7 @@ export interface Term {
   /** In place of q·k: the product at the distance the encoding makes of two positions. */
   product?(q: Vector, k: Vector, m: number, j: number): number;
   /** Added to q·k before it is scaled. */
-  content?(q: Vector, k: Vector, m: number, j: number): number;
+  content?(q: Vector, k: Vector, m: number, j: number, h: number): number;
   /** From the scaled scores of a row, in the order of the keys, to what is added to them. */
   cumulative?(q: Vector, scores: readonly number[], scale: number): number[];
   /** [H, T, S], added after the cap. */
@@ -139,6 +139,61 @@ const formulas: Readonly<Record<string, Formula>> = {
       ...(values && {
         value: (m: number, j: number, e: number) => values.data[row(m, j) * values.shape[1] + e],
       }),
+    };
+  },
+  'transformer-xl': (o) => {
+    const [u, v, relative] = ['u', 'v', 'relative'].map((name) => o[name] as Tensor | undefined);
+    if (u === undefined || v === undefined || relative === undefined) return { taken: true };
+    const [, width, waves] = relative.shape;
+    const base = number(o, 'base', 10000);
+    const clamp = number(o, 'clamp', Infinity);
+    return {
+      content(q, k, m, j, h) {
+        const d = Math.max(-clamp, Math.min(clamp, m - j));
+        const wave = Array.from({ length: waves }, (_, e) => {
+          const i = e % (waves / 2);
+          const angle = d * base ** ((-2 * i) / waves);
+          return e < waves / 2 ? Math.sin(angle) : Math.cos(angle);
+        });
+        let sum = 0;
+        for (let c = 0; c < width; ++c) {
+          const at = h * width + c;
+          let r = 0;
+          for (let e = 0; e < waves; ++e) r += relative.data[at * waves + e] * wave[e];
+          sum += u.data[at] * k(c) + (q(c) + v.data[at]) * r;
+        }
+        return sum;
+      },
+    };
+  },
+  deberta: (o) => {
+    const [own, others] = ['positionKey', 'positionQuery'].map(
+      (name) => o[name] as Tensor | undefined,
+    );
+    const [width, heads] = [number(o, 'headDim', 0), number(o, 'heads', 0)];
+    const [buckets, most] = [number(o, 'buckets', 0), number(o, 'maxDistance', 512)];
+    // As the published code has it, in numbers wide enough not to need its rounding.
+    const bucket = (d: number) => {
+      const middle = buckets / 2;
+      const n = Math.abs(d);
+      if (buckets === 0 || n <= middle) return d;
+      const log = Math.log(n / middle) / Math.log((most - 1) / middle);
+      return Math.sign(d) * (Math.ceil(log * (middle - 1) - 1e-9) + middle);
+    };
+    const span = buckets > 0 ? buckets : most;
+    const terms = (o.terms as string[] | undefined) ?? ['c2p', 'p2c'];
+    return {
+      content(q, k, m, j, h) {
+        const limited = o.limit === true ? Math.max(1 - most, Math.min(most - 1, m - j)) : m - j;
+        const row = Math.max(0, Math.min(2 * span - 1, bucket(limited) + span));
+        let sum = 0;
+        for (let c = 0; c < width; ++c) {
+          const at = (row * heads + h) * width + c;
+          if (terms.includes('c2p') && own !== undefined) sum += q(c) * own.data[at];
+          if (terms.includes('p2c') && others !== undefined) sum += k(c) * others.data[at];
+        }
+        return sum;
+      },
     };
   },
   cope: (o) => {

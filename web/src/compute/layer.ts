@@ -7,9 +7,9 @@ import { hash, normal } from '../model/random.ts';
 import { fitted, optionsOf, type Table } from '../model/settings.ts';
 
 export const layer = { heads: 4, headDim: 4, width: 16 } as const;
-const seed = 20170612;
+export const seed = 20170612;
 /** Wide enough that the softmax has favourites: the map of a flat attention shows nothing. */
-const spread = 1.6;
+export const spread = 1.6;
 
 const matrices = ['query', 'key', 'value'].map((name) =>
   normal(hash(`${seed}:${name}`), layer.width * layer.width, spread / Math.sqrt(layer.width)),

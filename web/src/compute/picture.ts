@@ -52,6 +52,27 @@ function limit(cells: number): void {
     );
 }
 
+/** Columns at a time: a cache line of each is read once for as many rows as it holds. */
+const block = 16;
+
+/** Row r of the cells is element `firsts[r]` of every `width` numbers of the data. */
+function transpose(
+  data: Float32Array,
+  width: number,
+  firsts: readonly number[],
+  cells: Float32Array,
+  columns: number,
+): void {
+  for (let start = 0; start < columns; start += block) {
+    const end = Math.min(columns, start + block);
+    for (let row = 0; row < firsts.length; row += 1) {
+      const first = firsts[row] as number;
+      for (let column = start; column < end; column += 1)
+        cells[row * columns + column] = data[column * width + first] as number;
+    }
+  }
+}
+
 /** Positions of tokens by their indices, in a line or on the grid that takes `tokens`. */
 type Placing = (first: number, count: number) => Positions;
 
@@ -61,6 +82,13 @@ function ofEmbeddings(place: Placing, encoding: Encoding, columns: number): Pict
   limit(rows * columns);
   const { data } = encoding.table(place(0, columns));
   const cells = new Float32Array(rows * columns);
+  transpose(
+    data,
+    rows,
+    Array.from({ length: rows }, (_, row) => row),
+    cells,
+    columns,
+  );
   const cosine = new Float64Array(columns);
   let firstNorm = 0;
   for (let i = 0; i < rows; i += 1) firstNorm += (data[i] as number) ** 2;
@@ -69,7 +97,6 @@ function ofEmbeddings(place: Placing, encoding: Encoding, columns: number): Pict
     let norm = 0;
     for (let row = 0; row < rows; row += 1) {
       const value = data[column * rows + row] as number;
-      cells[row * columns + column] = value;
       dot += value * (data[row] as number);
       norm += value * value;
     }
@@ -129,10 +156,16 @@ function ofRotation(
   for (let pair = 0; pair < pairs; pair += 1) units[firstOf(pair)] = 1;
   const angles = turned(units, columns, 'query');
   const cells = new Float32Array(rows * columns);
-  for (let row = 0; row < rows; row += 1)
-    for (let column = 0; column < columns; column += 1)
-      cells[row * columns + column] =
-        (angles[column * width + firstOf(row)] as number) / (grows ? (angles[0] as number) : 1);
+  transpose(
+    angles,
+    width,
+    Array.from({ length: rows }, (_, row) => firstOf(row)),
+    cells,
+    columns,
+  );
+  if (grows)
+    for (let i = 0; i < cells.length; i += 1)
+      cells[i] = (cells[i] as number) / (angles[0] as number);
 
   const ones = new Float32Array(headDim).fill(1);
   const queries = turned(ones, columns, 'query');

@@ -7,9 +7,8 @@ import { centred, paint } from '../draw/raster.ts';
 import { diverging } from '../model/colour.ts';
 import type { EncodingInfo } from '../model/manifest.ts';
 import type { State } from '../model/state.ts';
-import { atlasCode } from '../parts/code.ts';
 import { csvOf, type TableData } from '../parts/number-table.ts';
-import { copy, download, savePicture } from '../parts/save.ts';
+import { download, savePicture } from '../parts/save.ts';
 import { isDark } from '../theme.ts';
 
 export interface Shown {
@@ -68,6 +67,3 @@ export function savePng(shown: Shown): void {
     },
   });
 }
-
-export const copyCode = ({ info, state, picture }: Shown): Promise<void> =>
-  copy(atlasCode(info, state.settings, picture), 'Code');

@@ -12,11 +12,14 @@ import { diverging } from '../model/colour.ts';
 import type { EncodingInfo } from '../model/manifest.ts';
 import { untouched } from '../model/settings.ts';
 import { infoOf, lengths, type State, type Store } from '../model/state.ts';
+import { atlasCode } from '../parts/code.ts';
 import { NumberControl, SwitchControl } from '../parts/control.ts';
 import { EncodingControls } from '../parts/encoding-controls.ts';
 import { NumberTable } from '../parts/number-table.ts';
+import { offer } from '../parts/programs.ts';
+import { copy } from '../parts/save.ts';
 import { isDark, onTheme } from '../theme.ts';
-import { copyCode, numbersOf, type Shown, saveCsv, savePng } from './atlas-export.ts';
+import { numbersOf, type Shown, saveCsv, savePng } from './atlas-export.ts';
 import { facts } from './facts.ts';
 import { Gallery } from './gallery.ts';
 import { atlasNotice } from './notices.ts';
@@ -92,7 +95,7 @@ export class AtlasLab {
             this.#table.toggle,
             button('CSV', () => this.#export(saveCsv)),
             button('PNG', () => this.#export(savePng)),
-            button('Copy as code', () => this.#export(copyCode)),
+            button('Copy as code', () => void copy(this.#code(), 'Code')),
           ),
           this.#table.root,
           box('what', h('h3', {}, 'What to notice'), this.#notice),
@@ -126,6 +129,13 @@ export class AtlasLab {
     });
     this.#draw();
     this.#gallery.draw(isDark());
+    offer('atlas', () => this.#code());
+  }
+
+  #code(): string {
+    const state = this.store.get();
+    const info = infoOf(manifest, state);
+    return this.#picture ? atlasCode(info, state.settings, this.#picture) : '';
   }
 
   #resize(value: number | undefined, committed: boolean): void {

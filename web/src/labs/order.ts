@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 0: does order matter?
-import { compareOrders, layer } from '../compute/layer.ts';
+import {
+  compareOrders,
+  layer,
+  seed as layerSeed,
+  spread as layerSpread,
+} from '../compute/layer.ts';
 import { box, byId, framed, h, setText } from '../dom.ts';
 import { type Engine, manifest, problemOf } from '../engine.ts';
 import { actsNowhere } from '../model/manifest.ts';
-import { fitted, untouched } from '../model/settings.ts';
+import { untouched } from '../model/settings.ts';
 import {
   infoOf,
   isMoved,
@@ -15,8 +20,9 @@ import {
   type Store,
   wordsOf,
 } from '../model/state.ts';
-import { orderCode } from '../parts/code.ts';
 import { ChoiceControl, SwitchControl } from '../parts/control.ts';
+import { layerCode } from '../parts/layer-code.ts';
+import { offer } from '../parts/programs.ts';
 import { copy } from '../parts/save.ts';
 import { isDark, onTheme } from '../theme.ts';
 import { Arrangement } from './arrangement.ts';
@@ -169,7 +175,7 @@ export class OrderLab {
           this.#strips,
           box(
             'button-row',
-            button('Copy as code', () => this.#copy()),
+            button('Copy as code', () => void copy(this.#code(), 'Code')),
           ),
         ),
         box(
@@ -182,6 +188,7 @@ export class OrderLab {
     store.subscribe(this.#redraw);
     onTheme(this.#redraw);
     this.#draw();
+    offer('order', () => this.#code());
   }
 
   #type(committed: boolean): void {
@@ -200,18 +207,21 @@ export class OrderLab {
       );
     else setText(this.#hint, 'Type at least one word.');
   }
-  #copy(): void {
+  /** The layer on screen as a program; it prints weights and outputs number for number. */
+  #code(): string {
     const state = this.store.get();
     const { words, order } = this.#arrangement.current();
-    const info = placedInfo(manifest, state);
-    void copy(
-      orderCode(
-        order.map((word) => words[word] as string),
-        info,
-        info ? fitted(info, layer) : untouched,
-        state.causal,
-      ),
-      'Code',
+    const nowhere = manifest.find(actsNowhere) ?? infoOf(manifest, state);
+    return layerCode(
+      {
+        words: order.map((word) => words[word] as string),
+        layer: { heads: layer.heads, width: layer.width, seed: layerSeed, sharpness: layerSpread },
+        mask: state.causal ? 'causal' : 'open',
+        span: 1,
+        part: 'both',
+      },
+      placedInfo(manifest, state) ?? nowhere,
+      true,
     );
   }
 

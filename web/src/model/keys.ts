@@ -28,12 +28,20 @@ const flag = (fallback = false): Key<boolean> => ({
   write: (value) => (value ? '1' : '0'),
 });
 
+const choice = <T extends string>(...names: readonly [T, ...T[]]): Key<T> => ({
+  fallback: names[0],
+  read: (given) => names.find((name) => name === given),
+  write: (value) => value,
+});
+
 /** The address holds what is short; a longer text travels as a file. */
 export const longestShared = 6144;
 /** Lengths of sequences that a lab takes without drawing them. */
 export const longestSequence = 2 ** 20;
 
 export const keys = {
+  /** Atlas: further encodings on its axis, joined by commas; empty is the usual choice. */
+  others: text('', 256),
   /** Config doctor: the name of a configuration that comes with the page, or ~ and a packed text. */
   cfg: text(),
   /** The one it is compared with, in the same form. */
@@ -53,6 +61,26 @@ export const keys = {
   lists: text('', 16384),
   /** Whether scores take along what a method multiplies them by. */
   hot: flag(true),
+  /** Attention on your words: the text, how it is cut, and the layer that reads it. */
+  say: text('the animal did not cross the street because the animal was tired', 4096),
+  cut: choice('words', 'letters'),
+  /** The encoding compared with; empty is the one that acts nowhere. */
+  with: text('', 64),
+  heads: number(4, 1, 8, true),
+  width: number(64, 16, 128, true),
+  seed: number(1, 0, 999, true),
+  sharp: number(1.6, 0, 8),
+  hide: choice('open', 'causal', 'window', 'first', 'prefix'),
+  span: number(4, 1, 512, true),
+  part: choice('both', 'content', 'position'),
+  /** One head; -1 is the mean of all. */
+  one: number(-1, -1, 7, true),
+  row: number(10, 0, 511, true),
+  /** Places of the words, as numbers with dots between. */
+  mix: text('', 4096),
+  /** Use it: whose program, and in which form. */
+  show: choice('order', 'atlas', 'beyond', 'words', 'config'),
+  form: choice('npm', 'page', 'node', 'torch'),
 } as const;
 
 export type Values = {

@@ -9,6 +9,7 @@
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
 #include "posenc/core/tile_gradients.hpp"
+#include "posenc/core/waves.hpp"
 
 namespace posenc {
 
@@ -80,13 +81,11 @@ class Pope : public EncodingDefaults {
     plan(b.length, b.scratch);
     const bool turned = b.role == Role::key && !o_.phases.empty();
     for (Index t = 0; t < b.positions.count; ++t) {
-      float *cosines = b.out.row(t), *sines = cosines + o_.head_dim;
-      for (Index c = 0; c < o_.head_dim; ++c) {
-        const double angle =
-            b.positions[t] * b.scratch[c] + (turned ? static_cast<double>(phase(b.head, c)) : 0.0);
-        cosines[c] = static_cast<float>(std::cos(angle));
-        sines[c] = static_cast<float>(std::sin(angle));
-      }
+      const auto angle = [&](Index c) {
+        return b.positions[t] * b.scratch[c] +
+               (turned ? static_cast<double>(phase(b.head, c)) : 0.0);
+      };
+      write_cosines_and_sines(o_.head_dim, angle, b.out.row(t), b.out.row(t) + o_.head_dim);
     }
   }
 

@@ -152,8 +152,8 @@ struct Rope2dSchedule : ScheduleDefaults {
     const bool second = pair >= quarter;
     return second != traits_of(variant).columns_first ? 1 : 0;
   }
-  double coordinate(const AngleBlock&, Index pair, double position) const {
-    return axes[static_cast<std::size_t>(axis(pair))](position);
+  double coordinate(const AngleBlock&, Index axis, double position) const {
+    return axes[static_cast<std::size_t>(axis)](position);
   }
   template <class Real>
   Real frequency(Index pair) const {

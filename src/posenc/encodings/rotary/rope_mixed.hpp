@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "posenc/core/tile_gradients.hpp"
+#include "posenc/core/waves.hpp"
 #include "posenc/encodings/rotary/rotary.hpp"
 
 namespace posenc {
@@ -68,13 +69,10 @@ class RopeMixed : public EncodingDefaults {
     const float *per_column = along(0, b.head), *per_row = along(1, b.head);
     for (Index t = 0; t < b.positions.count; ++t) {
       const double row = b.positions.axis(0)[t], column = b.positions.axis(1)[t];
-      float *cosines = b.out.row(t), *sines = cosines + pairs();
-      for (Index i = 0; i < pairs(); ++i) {
-        const double angle =
-            column * static_cast<double>(per_column[i]) + row * static_cast<double>(per_row[i]);
-        cosines[i] = static_cast<float>(std::cos(angle));
-        sines[i] = static_cast<float>(std::sin(angle));
-      }
+      const auto angle = [&](Index i) {
+        return column * static_cast<double>(per_column[i]) + row * static_cast<double>(per_row[i]);
+      };
+      write_cosines_and_sines(pairs(), angle, b.out.row(t), b.out.row(t) + pairs());
     }
   }
 

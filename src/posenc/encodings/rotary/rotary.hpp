@@ -11,14 +11,9 @@
 
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
+#include "posenc/encodings/rotary/angles.hpp"
 
 namespace posenc {
-
-/// exact   angle = position * frequency and its sine in float64, rounded once to float32
-/// hf_f32  frequency, product, cosine and sine in float32, as Hugging Face transformers computes
-///         them: 7.7e-3 off at position 131072, but what published logits were made with
-enum class Precision { exact, hf_f32 };
-inline constexpr std::array<std::string_view, 2> precision_names{"exact", "hf-f32"};
 
 struct RotaryOptions {
   int head_dim = 0;
@@ -85,8 +80,8 @@ struct ScheduleDefaults {
   double attention_factor() const { return 1; }
   /// The axis whose coordinate turns a pair.
   Index axis(Index /*pair*/) const { return 0; }
-  /// The coordinate that stands for a position of a pair's axis; remaps change it per role and copy.
-  double coordinate(const AngleBlock&, Index /*pair*/, double position) const { return position; }
+  /// The coordinate that stands for a position on an axis; remaps change it per role and copy.
+  double coordinate(const AngleBlock&, Index /*axis*/, double position) const { return position; }
   /// Multiplies the cosine and sine of one pair at one position (xPos).
   double amplitude(const AngleBlock&, Index /*pair*/, double /*position*/) const { return 1; }
 
@@ -130,7 +125,14 @@ class Rotary : public EncodingDefaults {
                    .low = 0,
                    .high = static_cast<double>(o.head_dim)};
     if (Status s = S::check(o, rotary_dim); !s) return s.error();
-    return Rotary(std::move(o), rotary_dim);
+    Rotary made(std::move(o), rotary_dim);
+    if (made.length_policy() == LengthPolicy::fixed) {
+      auto kept = Buffer<double>::make(static_cast<std::size_t>(rotary_dim / 2));
+      if (!kept) return kept.error();
+      made.fill_frequencies(S(made.o_, rotary_dim, 0), kept->data());
+      made.frequencies_ = std::move(*kept);
+    }
+    return made;
   }
 
   Index head_dim() const { return o_.head_dim; }
@@ -161,44 +163,53 @@ class Rotary : public EncodingDefaults {
   Plan plan(double length, double* frequencies) const {
     const S schedule(o_, rotary_dim_, length);
     const Rotation r = rotation();
-    for (Index i = 0; i < r.pairs; ++i)
-      frequencies[i] = o_.precision == Precision::exact
-                           ? schedule.template frequency<double>(i)
-                           : static_cast<double>(schedule.template frequency<float>(i));
+    if (frequencies_.empty())
+      fill_frequencies(schedule, frequencies);
+    else
+      std::copy_n(frequencies_.data(), r.pairs, frequencies);
     return {.inverse_frequencies = {frequencies, static_cast<std::size_t>(r.pairs)},
             .attention_factor = schedule.attention_factor(),
             .logit_scale = S::logit_scale(o_),
             .rotation = r,
-            .length_policy = S::length_policy(o_, spec.length_policy)};
+            .length_policy = length_policy()};
   }
 
   void angles(const AngleBlock& b) const {
     const S schedule(o_, rotary_dim_, b.length);
-    const Plan p = plan(b.length, b.scratch);
-    for (Index t = 0; t < b.positions.count; ++t) {
-      float *cosines = b.out.row(t), *sines = cosines + p.rotation.pairs;
-      for (Index i = 0; i < p.rotation.pairs; ++i) {
-        const double position = b.positions.axis(schedule.axis(i))[t];
-        const double coordinate = schedule.coordinate(b, i, position);
-        const double factor = p.attention_factor * schedule.amplitude(b, i, position);
-        const double frequency = p.inverse_frequencies[static_cast<std::size_t>(i)];
-        if (o_.precision == Precision::exact) {
-          const double angle = coordinate * frequency;
-          cosines[i] = static_cast<float>(factor * std::cos(angle));
-          sines[i] = static_cast<float>(factor * std::sin(angle));
-        } else {
-          const float angle = static_cast<float>(coordinate) * static_cast<float>(frequency);
-          cosines[i] = std::cos(angle) * static_cast<float>(factor);
-          sines[i] = std::sin(angle) * static_cast<float>(factor);
-        }
-      }
-    }
+    fill_angles(b, plan(b.length, b.scratch), o_.precision, rules_of(schedule));
   }
 
  private:
   Rotary(Options o, Index rotary_dim) : o_(std::move(o)), rotary_dim_(rotary_dim) {}
+
+  LengthPolicy length_policy() const { return S::length_policy(o_, spec.length_policy); }
+
+  void fill_frequencies(const S& schedule, double* frequencies) const {
+    for (Index i = 0; i < rotary_dim_ / 2; ++i)
+      frequencies[i] = o_.precision == Precision::exact
+                           ? schedule.template frequency<double>(i)
+                           : static_cast<double>(schedule.template frequency<float>(i));
+  }
+
+  /// What the schedule hides of its defaults; the fill need not ask for the rest.
+  static AngleRules rules_of(const S& schedule) {
+    AngleRules rules{.schedule = &schedule};
+    if constexpr (!std::same_as<decltype(&S::axis), decltype(&ScheduleDefaults::axis)>)
+      rules.axis = [](const void* s, Index pair) { return static_cast<const S*>(s)->axis(pair); };
+    if constexpr (!std::same_as<decltype(&S::coordinate), decltype(&ScheduleDefaults::coordinate)>)
+      rules.coordinate = [](const void* s, const AngleBlock& b, Index axis, double position) {
+        return static_cast<const S*>(s)->coordinate(b, axis, position);
+      };
+    if constexpr (!std::same_as<decltype(&S::amplitude), decltype(&ScheduleDefaults::amplitude)>)
+      rules.amplitude = [](const void* s, const AngleBlock& b, Index pair, double position) {
+        return static_cast<const S*>(s)->amplitude(b, pair, position);
+      };
+    return rules;
+  }
+
   Options o_;
   Index rotary_dim_;
+  Buffer<double> frequencies_;  ///< where no length changes them: powers are slow
 };
 
 }  // namespace posenc

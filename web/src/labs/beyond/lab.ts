@@ -10,6 +10,7 @@ import { type EncodingInfo, startingEncoding } from '../../model/manifest.ts';
 import type { Store } from '../../model/state.ts';
 import { inWords, ListControl, NumberControl, SwitchControl } from '../../parts/control.ts';
 import { PlotPanel } from '../../parts/plot-panel.ts';
+import { offer } from '../../parts/programs.ts';
 import { copy } from '../../parts/save.ts';
 import { beyondCode } from './code.ts';
 import { beyondNotice, type Look, type Panels, panels } from './figures.ts';
@@ -167,7 +168,11 @@ class BeyondLab {
       box(
         'button-row',
         h('button', { type: 'button', click: () => this.#save() }, 'All methods as CSV'),
-        h('button', { type: 'button', click: () => this.#code() }, 'Copy as code'),
+        h(
+          'button',
+          { type: 'button', click: () => void copy(this.#code(), 'Code') },
+          'Copy as code',
+        ),
       ),
     );
     store.subscribe((state, previous) => {
@@ -261,11 +266,12 @@ class BeyondLab {
   #save(): void {
     if (this.#found) saveSummary(this.#found, this.#setup());
   }
-  #code(): void {
-    if (this.#found) void copy(beyondCode(this.#found, this.#setup()), 'Code');
+  #code(): string {
+    return this.#found ? beyondCode(this.#found, this.#setup()) : '';
   }
   start(): void {
     this.#draw();
+    offer('beyond', () => this.#code());
   }
 }
 const usualIds = usual.map(({ id }) => id);

@@ -8,6 +8,7 @@ import { stands, untouched } from '../../model/settings.ts';
 import type { State, Store } from '../../model/state.ts';
 import { ChoiceControl, NumberControl, SwitchControl } from '../../parts/control.ts';
 import { PlotPanel } from '../../parts/plot-panel.ts';
+import { offer } from '../../parts/programs.ts';
 import { copy } from '../../parts/save.ts';
 import { readingCode, torchCode } from './code.ts';
 import { differences, differenceTable } from './difference.ts';
@@ -156,8 +157,8 @@ class ConfigLab {
           this.#findings,
           box(
             'button-row',
-            button('Copy as code', () => this.#code(readingCode)),
-            button('Copy as PyTorch', () => this.#code(torchCode)),
+            button('Copy as code', () => void copy(this.#code(readingCode), 'Code')),
+            button('Copy as PyTorch', () => void copy(this.#code(torchCode), 'Code')),
           ),
         ),
       ),
@@ -190,6 +191,11 @@ class ConfigLab {
   async start(): Promise<void> {
     await this.#follow(this.store.get());
     this.#draw();
+    offer(
+      'config',
+      () => this.#code(readingCode),
+      () => this.#code(torchCode),
+    );
   }
 
   /** Brings the texts to what the address says; what is already there stays. */
@@ -338,9 +344,9 @@ class ConfigLab {
     );
   }
 
-  #code(write: (text: string, one: KindRead, lenient: boolean) => string): void {
+  #code(write: (text: string, one: KindRead, lenient: boolean) => string): string {
     const one = this.#current?.one;
-    if (one) void copy(write(this.#text.value, one, this.store.get().values.lenient), 'Code');
+    return one ? write(this.#text.value, one, this.store.get().values.lenient) : '';
   }
   /** The same model in the second lab: its numbers as it was trained, and the length its scaling is made for. */
   #stretch(): void {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What compilers do not find by themselves: the only file that names an instruction set.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+
+#include <xsimd/xsimd.hpp>
+
+#ifdef __wasm_simd128__
+#include <wasm_simd128.h>
+#endif
+
+namespace posenc {
+
+/// Rounds two vectors of float64 to float32, one behind the other.
+template <class Arch>
+inline void store_rounded(xsimd::batch<double, Arch> first, xsimd::batch<double, Arch> second,
+                          float* to) {
+#ifdef __wasm_simd128__
+  if constexpr (std::same_as<Arch, xsimd::wasm>) {
+    // Three instructions; LLVM 19 makes twelve of the loop below, lane by lane.
+    wasm_v128_store(to, wasm_i64x2_shuffle(wasm_f32x4_demote_f64x2_zero(first),
+                                           wasm_f32x4_demote_f64x2_zero(second), 0, 2));
+    return;
+  }
+#endif
+  constexpr std::size_t width = xsimd::batch<double, Arch>::size;
+  alignas(xsimd::batch<double, Arch>) double lane[2 * width];
+  first.store_aligned(lane);
+  second.store_aligned(lane + width);
+  for (std::size_t i = 0; i < 2 * width; ++i) to[i] = static_cast<float>(lane[i]);
+}
+
+}  // namespace posenc

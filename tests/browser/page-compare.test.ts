@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The atlas, side by side: encodings of every kind on one axis, and how relative each is.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { encodings, load } from '../../dist/index.node.js';
+import { preferenceOf, toeplitzScore } from '../../web/src/compute/preference.ts';
+import type { Engine } from '../../web/src/engine.ts';
+import type { EncodingInfo } from '../../web/src/model/manifest.ts';
+import { untouched } from '../../web/src/model/settings.ts';
+import { columnsOf, PageDriver, saved, settled, suitsEverybody } from './page-driver.ts';
+
+const manifest = encodings as unknown as readonly EncodingInfo[];
+const engine = (await load()) as unknown as Engine;
+const infoOf = (id: string) => manifest.find((info) => info.id === id) as EncodingInfo;
+const of = (id: string) => preferenceOf(engine, infoOf(id), untouched, 64, 16);
+
+describe('the preference for a place', () => {
+  it('is finite for every encoding, and nothing at the token itself', () => {
+    for (const info of manifest) {
+      const { byDistance, toeplitz } = preferenceOf(engine, info, untouched, 64, 16);
+      expect(byDistance.every(Number.isFinite), info.id).toBe(true);
+      expect(byDistance[0], info.id).toBeCloseTo(0, 6);
+      expect(toeplitz, info.id).toBeLessThanOrEqual(1);
+    }
+  });
+
+  it('is the mean slope of the heads where a bias falls evenly', () => {
+    // Eight heads: slopes 1/2 to 1/256.
+    const mean = Array.from({ length: 8 }, (_, i) => 2 ** -(i + 1)).reduce((a, b) => a + b) / 8;
+    of('alibi').byDistance.forEach((logits, distance) => {
+      expect(logits).toBeCloseTo(-mean * distance, 4);
+    });
+  });
+
+  it('depends on the distance alone just where it should', () => {
+    for (const id of ['rope', 'alibi', 't5', 'none'])
+      expect(of(id).toeplitz, id).toBeGreaterThan(0.9995);
+    expect(of('sinusoidal').toeplitz).toBeLessThan(0.99);
+    expect(of('learned').toeplitz).toBeLessThan(0.6);
+    const [ramp, noise] = [
+      (i: number) => (i % 8) - Math.floor(i / 8),
+      (i: number) => Math.sin(i * i),
+    ];
+    expect(
+      toeplitzScore(
+        Float32Array.from({ length: 64 }, (_, i) => ramp(i)),
+        8,
+      ),
+    ).toBeCloseTo(1, 12);
+    expect(
+      toeplitzScore(
+        Float32Array.from({ length: 64 }, (_, i) => noise(i)),
+        8,
+      ),
+    ).toBeLessThan(0.7);
+  });
+
+  it('counts the pairs that turn round', () => {
+    const want = Array.from({ length: 32 }, (_, i) => 2 * Math.PI * 10000 ** (i / 32)).filter(
+      (l) => l > 64,
+    ).length;
+    expect(of('rope').pairs).toEqual({ all: 32, never: want });
+    expect(of('alibi').pairs).toBeUndefined();
+  });
+});
+
+describe('side by side', () => {
+  let driver: PageDriver;
+  beforeAll(async () => {
+    driver = await PageDriver.start('compare');
+  });
+  afterAll(() => driver?.stop());
+
+  it('puts up to four on one axis, shares them, and suits everybody', async () => {
+    const { page, complaints, close } = await driver.open('#v1&lab=atlas&len=64');
+    await page.locator('#compare').scrollIntoViewIfNeeded();
+    await page.waitForSelector('#compare[data-loaded]');
+    await page.selectOption('#compare-2', 't5');
+    await settled(page);
+    expect(page.url()).toContain('t5');
+    const drawn = columnsOf((await saved(page, '#compare-distance', 'CSV')).toString());
+    expect([...drawn.keys()].slice(1)).toEqual(
+      ['RoPE', 'Sinusoidal', 'ALiBi', 'T5 relative bias'].map((title) =>
+        expect.stringContaining(title.slice(0, 4)),
+      ),
+    );
+    // Engines differ in the last bit of a logarithm.
+    of('rope').byDistance.forEach((logits, distance) => {
+      expect(drawn.get('RoPE')?.[distance]).toBeCloseTo(logits, 12);
+    });
+    const again = await driver.open(new URL(page.url()).hash);
+    await again.page.locator('#compare').scrollIntoViewIfNeeded();
+    await again.page.waitForSelector('#compare[data-loaded]');
+    await settled(again.page);
+    const cards = (one: typeof page) => one.locator('.compare-cards').textContent();
+    expect(await cards(again.page)).toBe(await cards(page));
+    await again.close();
+    for (const { id } of manifest) {
+      await page.selectOption('#compare-1', id);
+      await settled(page);
+      expect(await page.locator('.compare-card .control-error').count(), id).toBe(0);
+    }
+    expect(await suitsEverybody(page, 'compare')).toEqual([]);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+});

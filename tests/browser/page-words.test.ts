@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lab 3: maps of attention under two encodings, moved words, blanked contents, and the program that gives the same weights.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { encodings, load } from '../../dist/index.node.js';
+import { type Question, sees, variation, weightsOf } from '../../web/src/compute/words.ts';
+import type { Engine } from '../../web/src/engine.ts';
+import { wordCount } from '../../web/src/labs/notices.ts';
+import { wordsNotice } from '../../web/src/labs/words/notice.ts';
+import { orderFrom, orderText, tokensOf } from '../../web/src/labs/words/text.ts';
+import type { EncodingInfo } from '../../web/src/model/manifest.ts';
+import { layerCode } from '../../web/src/parts/layer-code.ts';
+import {
+  columnsOf,
+  type Opened,
+  PageDriver,
+  saved,
+  settled,
+  suitsEverybody,
+  visit,
+} from './page-driver.ts';
+
+const manifest = encodings as unknown as readonly EncodingInfo[];
+const engine = (await load()) as unknown as Engine;
+const folder = fileURLToPath(new URL('../../build/page/code', import.meta.url));
+mkdirSync(folder, { recursive: true });
+function run(name: string, program: string): number[] {
+  writeFileSync(`${folder}/${name}.mjs`, program);
+  return JSON.parse(
+    execFileSync(process.execPath, [`${folder}/${name}.mjs`], { encoding: 'utf8' }),
+  );
+}
+
+const words = 'one two three two one'.split(' ');
+const question: Question = {
+  words,
+  layer: { heads: 4, width: 64, seed: 1, sharpness: 1.6 },
+  mask: 'open',
+  span: 2,
+  part: 'both',
+};
+const infoOf = (id: string) => manifest.find((info) => info.id === id) as EncodingInfo;
+
+describe('the layer over words', () => {
+  it.each(manifest.map((info) => info.id))('takes %s, and gives rows that sum to one', (id) => {
+    const weights = weightsOf(engine, question, infoOf(id));
+    expect(weights).toHaveLength(4 * 25);
+    for (let row = 0; row < 20; row += 1)
+      expect(weights.subarray(5 * row, 5 * row + 5).reduce((sum, w) => sum + w, 0)).toBeCloseTo(
+        1,
+        5,
+      );
+  });
+
+  it('hides what a mask hides', () => {
+    for (const mask of ['causal', 'window', 'first', 'prefix'] as const) {
+      const weights = weightsOf(engine, { ...question, mask }, infoOf('rope'));
+      for (let i = 0; i < weights.length; i += 1)
+        expect((weights[i] as number) > 0, `${mask} ${i}`).toBe(
+          sees(mask, 2, Math.floor(i / 5) % 5, i % 5),
+        );
+    }
+  });
+
+  it('is flat where nothing but place counts and no place is told', () => {
+    for (const weight of weightsOf(engine, { ...question, part: 'position' }, infoOf('none')))
+      expect(weight).toBeCloseTo(0.2, 6);
+    const blind = weightsOf(engine, { ...question, part: 'content' }, infoOf('rope'));
+    expect(blind).toEqual(weightsOf(engine, question, infoOf('none')));
+  });
+
+  it('measures how much lies elsewhere', () => {
+    expect([
+      ...variation(Float32Array.of(1, 0, 0.5, 0.5), Float32Array.of(0, 1, 0.5, 0.5), 2),
+    ]).toEqual([1, 0]);
+  });
+
+  it.each(['rope', 'learned', 't5', 'alibi', 'rope-2d', 'none'])(
+    'is the same number for number in the code for %s',
+    (id) => {
+      const asked: Question = { ...question, mask: id === 'alibi' ? 'first' : 'open' };
+      const printed = run(`words-${id}`, layerCode(asked, infoOf(id)));
+      expect(Float32Array.from(printed)).toEqual(
+        Float32Array.from(weightsOf(engine, asked, infoOf(id))),
+      );
+    },
+  );
+
+  it('reads texts and orders', () => {
+    expect(tokensOf(' a  b\nc ', 'words')).toEqual(['a', 'b', 'c']);
+    expect(tokensOf('a b', 'letters')).toEqual(['a', '␣', 'b']);
+    expect(tokensOf('x '.repeat(900), 'words')).toHaveLength(512);
+    expect(orderFrom('2.0.1', 3)).toEqual([2, 0, 1]);
+    for (const wrong of ['', '0.1', '0.0.1', '0.1.x', '0.1.3'])
+      expect(orderFrom(wrong, 3)).toEqual([0, 1, 2]);
+    expect(orderText([0, 1])).toBe('');
+  });
+
+  it('is noticed in at most forty words', () => {
+    const flags = [true, false];
+    for (const part of ['both', 'content', 'position'] as const)
+      for (const moved of flags)
+        for (const masked of flags)
+          for (const a of [0, 0.5])
+            for (const b of [0, 0.5])
+              for (const title of manifest.map((info) => info.title))
+                expect(
+                  wordCount(
+                    wordsNotice({
+                      names: [title, title],
+                      part,
+                      moved,
+                      masked,
+                      rigid: [a, b],
+                      mean: 0.3,
+                      most: { word: 'word', share: 0.5 },
+                    }),
+                  ),
+                ).toBeLessThanOrEqual(40);
+  });
+});
+
+describe('Lab 3', () => {
+  let driver: PageDriver;
+  let opened: Opened;
+  let page: Page;
+  beforeAll(async () => {
+    driver = await PageDriver.start('words');
+    opened = await driver.open('#v1&lab=words', {
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    page = opened.page;
+    await settled(page);
+  });
+  afterAll(() => driver?.stop());
+  const tile = async (name: string): Promise<number> => {
+    await settled(page);
+    const value = page.locator('#words .tile', { hasText: name }).locator('[data-value]');
+    return Number(await value.getAttribute('data-value'));
+  };
+  const weights = async (): Promise<Map<string, number[]>> =>
+    columnsOf((await saved(page, '#words-body', 'All weights as CSV')).toString());
+
+  it('compares an encoding with none, and tells by a shuffle which sees order', async () => {
+    expect(await page.locator('#words-a').inputValue()).toBe('rope');
+    expect(await page.locator('#words-b').inputValue()).toBe('none');
+    const shown = await weights();
+    const asked: Question = {
+      ...question,
+      words: 'the animal did not cross the street because the animal was tired'.split(' '),
+    };
+    expect(shown.get('A')).toEqual([...weightsOf(engine, asked, infoOf('rope'))]);
+    expect(shown.get('B')).toEqual([...weightsOf(engine, asked, infoOf('none'))]);
+    expect(await tile('Attention elsewhere')).toBeGreaterThan(0.05);
+    await page.locator('#words').getByRole('button', { name: 'Shuffle the words' }).click();
+    expect(await tile('A when words move')).toBeGreaterThan(1e-3);
+    expect(await tile('B when words move')).toBeLessThan(1e-5);
+    expect(await page.locator('#words .notice-text').textContent()).toContain(
+      'moved along rigidly',
+    );
+    await page.locator('#words').getByText('Words only').click();
+    expect(await tile('Attention elsewhere')).toBe(0);
+    await page.locator('#words').getByText('Words and places').click();
+    await page.locator('#words').getByRole('button', { name: 'As typed' }).click();
+  });
+
+  it('chooses a word and a head by keyboard, and reads them out', async () => {
+    const map = page.locator('#words .stage.square').first();
+    await map.focus();
+    for (const key of ['ArrowDown', 'ArrowRight', 'ArrowRight', 'Enter'])
+      await page.keyboard.press(key);
+    await settled(page);
+    expect(await page.locator('#words .row-view h3').textContent()).toBe(
+      'animal looks at, place 2 of 12',
+    );
+    expect(await page.locator('.words-readout').textContent()).toMatch(
+      /^animal → did: A \d+\.\d %, B/,
+    );
+    const rows = await page.locator('.shares tbody tr td:nth-child(2) .number').allInnerTexts();
+    const shares = rows.map(Number.parseFloat);
+    expect(shares).toEqual([...shares].sort((a, b) => b - a));
+    expect(shares.reduce((sum, share) => sum + share, 0)).toBeCloseTo(100, 0);
+    await page.locator('#words-head--1').focus();
+    await page.keyboard.press('ArrowRight');
+    await settled(page);
+    expect(await page.locator('#words-head-0').isChecked()).toBe(true);
+    expect(page.url()).toContain('one=0');
+  });
+
+  it('takes every encoding on either side, masks, letters and long texts, and shares them', async () => {
+    for (const { id } of manifest) {
+      await page.selectOption('#words-b', id);
+      await settled(page);
+      expect(await page.locator('#words-body > .control-error').isHidden(), id).toBe(true);
+    }
+    for (const name of ['Causal', 'Window', 'First + window', 'Prefix', 'Letters']) {
+      await page.locator('#words').getByText(name, { exact: true }).click();
+      await settled(page);
+    }
+    await page.selectOption('#words-a', 'alibi');
+    await page.selectOption('#words-b', 't5');
+    await settled(page);
+    const again = await driver.open(new URL(page.url()).hash);
+    await settled(again.page);
+    const text = (one: Page) => one.locator('#words .tiles').textContent();
+    expect(await text(again.page)).toBe(await text(page));
+    expect(again.complaints).toEqual([]);
+    await again.close();
+    for (const typed of ['alone', '<img src=x onerror=alert(1)>', 'w '.repeat(700)]) {
+      await page.fill('#words-text', typed);
+      await settled(page);
+      expect(await page.locator('#words-body > .control-error').isHidden(), typed).toBe(true);
+    }
+    expect(await page.locator('#words img').count()).toBe(0);
+  });
+
+  it('computes and paints 256 words under 8 heads at once', async () => {
+    const many = Array.from({ length: 256 }, (_, i) => `w${i % 90}`).join('+');
+    await visit(page, `#v1&lab=words&heads=8&width=64&say=${many}`);
+    const took = await page.evaluate(async () => {
+      const times: number[] = [];
+      for (const seed of [2, 3, 4, 5, 6]) {
+        const field = document.querySelector(
+          '#words [data-field="seed"] input.exact',
+        ) as HTMLInputElement;
+        field.value = String(seed);
+        const start = performance.now();
+        field.dispatchEvent(new Event('input'));
+        await new Promise(requestAnimationFrame);
+        await new Promise(requestAnimationFrame);
+        times.push(performance.now() - start);
+      }
+      return times.sort((a, b) => a - b)[2] as number;
+    });
+    console.log(
+      `256 words, 8 heads of 8, two encodings: ${took.toFixed(0)} ms, two frames included`,
+    );
+    // Two layers, 18 small maps and three large ones, on a crowded machine.
+    expect(took).toBeLessThan(5000);
+  });
+
+  it('saves its maps and suits everybody', async () => {
+    await visit(page, '#v1&lab=words');
+    await page.locator('#words').getByRole('button', { name: 'Copy B as code' }).click();
+    await settled(page);
+    const printed = run('words-page', await page.evaluate(() => navigator.clipboard.readText()));
+    const shown = (await weights()).get('B');
+    expect(printed.length).toBe(shown?.length);
+    expect(printed).toEqual(shown);
+    expect((await saved(page, '#words-body', 'Maps as PNG')).subarray(1, 4).toString()).toBe('PNG');
+    expect(await suitsEverybody(page, 'words')).toEqual([]);
+    expect(opened.complaints).toEqual([]);
+  });
+});

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layer on screen as a program that prints the same weights, number for number.
+import { headDimOf, kept, type Question, settingsOf } from '../compute/words.ts';
+import { actsAt, actsInAttention, actsNowhere, type EncodingInfo } from '../model/manifest.ts';
+import { gridOf } from '../model/places.ts';
+import { valueWidth } from '../model/settings.ts';
+import { positionsText } from './code.ts';
+import { optionsText, randomText } from './random-code.ts';
+
+const conditions = {
+  open: 'true',
+  causal: 'key <= query',
+  prefix: 'key <= query || key < span',
+  window: 'key <= query && query - key < span',
+  first: `key <= query && (query - key < span || key < ${kept})`,
+} as const;
+
+/** Prints the weights, and with `outputs` what attention computed, heads first. */
+export function layerCode(question: Question, chosen: EncodingInfo, outputs = false): string {
+  const { words, layer, mask, span, part } = question;
+  const info = part === 'content' || actsNowhere(chosen) ? undefined : chosen;
+  const settings = info && settingsOf(info, layer);
+  const grid = info && settings && gridOf(info, settings, words.length);
+  const made =
+    info && settings
+      ? `const encoding = pe.encoding('${info.id}', ${optionsText(info, settings).text});
+const positions = ${positionsText(info, grid, 'count')};
+`
+      : '';
+  const values = info && settings ? valueWidth(info, settings, headDimOf(layer)) : headDimOf(layer);
+  const options = [
+    'weights: true',
+    ...(mask === 'open'
+      ? []
+      : mask === 'causal'
+        ? ['causal: true']
+        : [`mask: { shape: [count, count], data: mask }`]),
+    ...(info && actsInAttention(info)
+      ? ['encoding, queryPositions: positions, keyPositions: positions']
+      : []),
+  ];
+  const masked =
+    mask === 'open' || mask === 'causal'
+      ? ''
+      : `const span = ${span};
+const mask = Uint8Array.from({ length: count * count }, (_, i) => {
+  const [query, key] = [Math.floor(i / count), i % count];
+  return Number(${conditions[mask]});
+});
+`;
+  return `import { load } from 'posenc';
+
+${randomText}
+const pe = await load();
+const words = ${JSON.stringify(words)};
+const [heads, width, count] = [${layer.heads}, ${layer.width}, words.length];
+const headDim = width / heads;
+${made}let rows = new Float32Array(count * width);
+words.forEach((word, place) => rows.set(normal(hash(${part === 'position' ? "''" : 'word.toLowerCase()'}), width), place * width));
+${info && actsAt(info, 'embed') ? 'rows = encoding.embed({ shape: [count, width], data: rows }, positions).data;\n' : ''}const project = (name) => {
+  const matrix = normal(hash(\`${layer.seed}:\${name}\`), width * width, ${layer.sharpness} / Math.sqrt(width));
+  const data = new Float32Array(count * width);
+  for (let row = 0; row < count; row += 1)
+    for (let column = 0; column < width; column += 1) {
+      let sum = 0;
+      for (let i = 0; i < width; i += 1) sum += rows[row * width + i] * matrix[i * width + column];
+      data[(Math.floor(column / headDim) * count + row) * headDim + (column % headDim)] = sum;
+    }
+  return { shape: [heads, count, headDim], data };
+};
+${masked}const values = ${outputs ? "project('value')" : `{ shape: [heads, count, ${values}], data: new Float32Array(heads * count * ${values}) }`};
+const { output, weights } = pe.attention(project('query'), project('key'), values, { ${options.join(', ')} });
+console.log(JSON.stringify([...weights.data]));
+${outputs ? 'console.log(JSON.stringify([...output.data]));\n' : ''}`;
+}
