@@ -334,9 +334,15 @@ TEST(HeadNorm, IsSeenByContentTermsAndScaledLikeThem) {
   const Encoding e = reference::made_here<Relation>();
   const Array<float> weight{0.5f, 2, 1};
   for (bool after : {false, true})
-    for (double cap : {0.0, 1.5}) {
-      Question q = Question::of(
-          {.heads = 2, .kv_heads = 1, .queries = 9, .keys = 21, .head_dim = 3, .value_dim = 2});
+    for (const auto& [cap, queries] :
+         {std::pair{0.0, Index{9}}, {1.5, Index{9}}, {1.5, Index{2}}}) {
+      // Two queries are few enough to read keys as they lie.
+      Question q = Question::of({.heads = 2,
+                                 .kv_heads = 1,
+                                 .queries = queries,
+                                 .keys = 21,
+                                 .head_dim = 3,
+                                 .value_dim = 2});
       q.causal = true;
       q.tiles = {.queries = 4, .keys = 8};
       q.q_norm = {.kind = HeadNorm::Kind::rms, .weight = weight.data(), .after_rotation = after};
@@ -346,14 +352,14 @@ TEST(HeadNorm, IsSeenByContentTermsAndScaledLikeThem) {
       Question plain = q;
       q.encodings = {&e};
       reference::Terms terms;
-      const Array<float> qs = reference::normalised(q.q, q.q_norm, 2, 9, 3),
+      const Array<float> qs = reference::normalised(q.q, q.q_norm, 2, queries, 3),
                          ks = reference::normalised(q.k, q.k_norm, 1, 21, 3);
-      terms.content = [&](Index, Index h, Index t, Index j) {
+      terms.content = [&, n = queries](Index, Index h, Index t, Index j) {
         double sum = ks[j * 3];
         for (Index c = 0; c < 3; ++c)
-          sum += static_cast<double>(qs[(h * 9 + t) * 3 + c]) * ks[j * 3 + c];
+          sum += static_cast<double>(qs[(h * n + t) * 3 + c]) * ks[j * 3 + c];
         return sum / std::sqrt(3.0) *
-               reference::query_scale(q.query_scale, static_cast<double>(12 + t));
+               reference::query_scale(q.query_scale, static_cast<double>(21 - n + t));
       };
       expect_close(q, ask(q), answer(plain, terms));
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** `explain`: a reading in sentences, for the command line and for pages. */
 
+import type { QueryScale } from '../attention-options.js';
 import { integer, options as readOptions, wrongType } from '../validate.js';
 import { changesWithLength, frequenciesOf } from './frequencies.js';
 import { Model } from './model.js';
@@ -186,7 +187,18 @@ function atLength(trained: number | undefined, encoding: LayerEncoding, length?:
   return [`at ${grouped(length)} tokens: ${said.join('; ')}`];
 }
 
-function attentionLines({ attention: { causal, window, scale, softcap } }: LayerKind): string[] {
+/** What the query at position m is multiplied by. */
+function growthText(by: QueryScale): string {
+  if (by.kind === 'logn')
+    return `queries times max(1, ln(m + 1) / ln ${grouped(by.length)}) at position m`;
+  const { length = 8192, factor = 0.1 } = by;
+  const counted = by.kind === 'llama4' ? '(m + 1)' : 'm';
+  return `queries times 1 + ${factor}·ln(1 + ⌊${counted} / ${grouped(length)}⌋) at position m`;
+}
+
+function attentionLines({
+  attention: { causal, window, scale, softcap, queryScale },
+}: LayerKind): string[] {
   const said = [causal === true ? 'causal' : 'both directions'];
   if (window?.left !== undefined)
     said.push(
@@ -194,6 +206,7 @@ function attentionLines({ attention: { causal, window, scale, softcap } }: Layer
     );
   if (scale !== undefined) said.push(`scale ${short(scale)}`);
   if (softcap !== undefined) said.push(`scores capped at ${softcap}`);
+  if (queryScale !== undefined) said.push(growthText(queryScale));
   return [`attention: ${said.join(', ')}`];
 }
 

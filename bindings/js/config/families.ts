@@ -35,6 +35,8 @@ export interface Family {
   readonly windowOff?: true;
   /** Per-head logits in the softmax denominator. */
   readonly sinks?: true;
+  /** Queries and keys are normalised head by head; what the files hold as weights of that. */
+  readonly norms?: 'weights' | 'weights less 1';
   /** An encoder and a decoder with attention across. */
   readonly stacks?: true;
   /** Rows of a learned table before position 0: a number, or the padding index and one. */
@@ -48,6 +50,7 @@ const mla: Family = { kind: 'rope', layout: 'interleaved' };
 const glm: Family = { ...turned, assumes: { partial_rotary_factor: 0.5 } };
 const gemma3: Family = {
   kind: 'rope',
+  norms: 'weights less 1',
   fullEvery: 6,
   assumes: { rope_theta: 1e6, rope_local_base_freq: 1e4, head_dim: 256, sliding_window: 4096 },
 };
@@ -77,6 +80,12 @@ const t5: Family = {
   assumes: { relative_attention_num_buckets: 32, relative_attention_max_distance: 128 },
 };
 const qwen: Family = { kind: 'rope', windowOff: true };
+const qwen3: Family = { ...qwen, norms: 'weights' };
+const qwenNext: Family = {
+  ...qwen,
+  norms: 'weights less 1',
+  assumes: { partial_rotary_factor: 0.25 },
+};
 const learned: Family = { kind: 'learned' };
 const cohere: Family = { ...turned };
 
@@ -92,18 +101,18 @@ export const families: Readonly<Record<string, Family>> = {
   phi4mm: rope,
   qwen2: qwen,
   qwen2_moe: qwen,
-  qwen3: qwen,
-  qwen3_moe: qwen,
-  qwen3_next: { ...qwen, assumes: { partial_rotary_factor: 0.25 } },
-  qwen3_5: { ...qwen, assumes: { partial_rotary_factor: 0.25 } },
-  qwen3_5_text: { ...qwen, assumes: { partial_rotary_factor: 0.25 } },
+  qwen3,
+  qwen3_moe: qwen3,
+  qwen3_next: qwenNext,
+  qwen3_5: qwenNext,
+  qwen3_5_text: qwenNext,
   qwen2_vl: qwen,
   qwen2_vl_text: qwen,
   qwen2_5_vl: qwen,
   qwen2_5_vl_text: qwen,
-  qwen3_vl: qwen,
-  qwen3_vl_text: qwen,
-  qwen3_vl_moe: qwen,
+  qwen3_vl: qwen3,
+  qwen3_vl_text: qwen3,
+  qwen3_vl_moe: qwen3,
   qwen: { kind: 'rope', assumes: { rotary_pct: 1 } },
   gemma: { ...rope, assumes: { head_dim: 256 } },
   gemma2: { ...rope, fullEvery: 2, assumes: { head_dim: 256, sliding_window: 4096 } },

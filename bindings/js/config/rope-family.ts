@@ -62,7 +62,8 @@ function kind(
   if (encoding.options.scaleLogits === true)
     facts.needs.push({
       what: 'logitScale',
-      message: 'where the rotated part is rotated on its own, multiply scale by plan().logitScale',
+      message:
+        'multiply scale by plan().logitScale, since a scale that is given is taken to the letter',
     });
   return { type: name, encoding, parameters, ...facts };
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What attention itself must know: scale, mask, window, cap; and what it cannot be told by options. */
 
+import type { QueryScale } from '../attention-options.js';
 import { type Context, counting } from './context.js';
 import { windowOf } from './layers.js';
 import type { RopeDict } from './rope-dict.js';
 import type { ModelAttention, Need } from './types.js';
+
+const farthest = 2 ** 31 - 1;
 
 export interface Facts {
   attention: ModelAttention;
@@ -37,13 +40,13 @@ export function scoreOptions(c: Context, type: string, rotates: boolean, dict?: 
       what: 'sinks',
       message: 'one trained logit for each head: read sinks from the weights',
     });
-  temperature(c, rotates, dict, needs);
-  if (c.flag(['use_logn_attn'])?.value === true)
+  if (c.family.norms !== undefined && type !== 'linear_attention')
     needs.push({
-      what: 'logn',
-      value: c.number(['seq_length', 'max_position_embeddings'], counting)?.value,
-      message: 'queries are multiplied by max(1, log(position + 1) / log(trained length))',
+      what: 'norm',
+      message: `qNorm and kNorm for each head, before it rotates: read them from the weights${c.family.norms === 'weights' ? '' : ' and add 1'}`,
     });
+  const grown = temperature(c, rotates, dict) ?? logarithmic(c);
+  if (grown !== undefined) attention.queryScale = grown;
   return { attention, needs };
 }
 
@@ -76,9 +79,20 @@ function slide(c: Context, attention: ModelAttention): void {
   if (keys === undefined) return;
   const found = c.number(['sliding_window', 'sliding_window_size', 'local_attention']);
   c.ledger.note('window', keys, found?.provenance ?? 'derived', found?.path);
-  const side = Math.floor(keys / 2);
+  // No sequence is longer than attention can count.
+  const side = Math.min(Math.floor(keys / 2), farthest);
   attention.window =
-    attention.causal === true ? { left: keys - 1, right: 0 } : { left: side, right: side };
+    attention.causal === true
+      ? { left: Math.min(keys - 1, farthest), right: 0 }
+      : { left: side, right: side };
+}
+
+/** Qwen 1 beyond its trained length. */
+function logarithmic(c: Context): QueryScale | undefined {
+  if (c.flag(['use_logn_attn'])?.value !== true) return undefined;
+  const length = c.number(['seq_length', 'max_position_embeddings'], { ...counting, min: 2 });
+  if (length === undefined) throw c.missing(['seq_length']);
+  return { kind: 'logn', length: c.enter('lognLength', length) };
 }
 
 /** Llama 4 warms the queries of layers without rotation, Ministral those of all layers. */
@@ -86,31 +100,20 @@ function temperature(
   c: Context,
   rotates: boolean,
   dict: RopeDict | undefined,
-  needs: Need[],
-): void {
+): QueryScale | undefined {
   const beta = dict?.number('llama_4_scaling_beta', { min: 0, max: 100 });
   if (beta !== undefined && dict != null) {
-    const length = dict.number('original_max_position_embeddings', counting);
+    const key = 'original_max_position_embeddings';
+    const given = dict.number(key, counting);
     c.ledger.note('temperature', beta, 'given', dict.pathOf('llama_4_scaling_beta'));
-    needs.push({
-      what: 'temperature',
-      value: { scale: beta, length: length ?? 8192, shift: 0 },
-      message: 'query m is multiplied by 1 + scale·ln(1 + ⌊m / length⌋)',
-    });
-    return;
+    const origin = given === undefined ? 'default' : 'given';
+    const length = c.ledger.note('temperatureLength', given ?? 8192, origin, dict.pathOf(key));
+    return { kind: 'ministral', length, factor: beta };
   }
-  if (rotates || !tuned(c)) return;
+  if (rotates || !tuned(c)) return undefined;
   const scale = c.take('temperature', ['attn_scale'], { min: 0, max: 100 });
-  const length = c.take('temperatureLength', ['floor_scale'], {
-    min: 0,
-    above: true,
-    max: 2 ** 53,
-  });
-  needs.push({
-    what: 'temperature',
-    value: { scale, length, shift: 1 },
-    message: 'query m is multiplied by 1 + scale·ln(1 + ⌊(m + 1) / length⌋)',
-  });
+  const length = c.take('temperatureLength', ['floor_scale'], { min: 1, max: 2 ** 53 });
+  return { kind: 'llama4', factor: scale ?? 0.1, length: length ?? 8192 };
 }
 
 /** The flag is written as true, and as 4 in early files. */

@@ -56,7 +56,13 @@ const expected: Record<string, Expected | Expected[]> = {
       trained: 10485760,
       needs: ['chunk'],
     },
-    { id: 'none', options: {}, layer: 3, needs: ['temperature'] },
+    {
+      id: 'none',
+      options: {},
+      layer: 3,
+      needs: [],
+      attention: { causal: true, queryScale: { kind: 'llama4', factor: 0.1, length: 8192 } },
+    },
     {
       ...scaled('rope-llama3', rope(5e5, 128, { layout: 'interleaved' }), llama3(16, 1)),
       layer: 4,
@@ -144,7 +150,11 @@ const expected: Record<string, Expected | Expected[]> = {
   'ministral-3': {
     ...scaled('rope-yarn', rope(1e6), yarn(16, 16384, { mscale: 1, mscaleAllDim: 1 })),
     trained: 262144,
-    needs: ['temperature'],
+    needs: [],
+    attention: {
+      causal: true,
+      queryScale: { kind: 'ministral', factor: 0.1, length: 16384 },
+    },
   },
   'falcon-7b': { ...rope(10000, 64), trained: 2048 },
   'falcon-rw-1b': {

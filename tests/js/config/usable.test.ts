@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Whatever a configuration says, an encoding that comes of it can be made. */
+/** Whatever a configuration says, an encoding and options of attention that come of it are taken. */
 
 import { type EncodingOptions, fromConfig, PosencError } from 'posenc';
 import { expect, it } from 'vitest';
 import { pe } from '../support/instance.ts';
+import { randomTensor } from '../support/numbers.ts';
 import { fixture, fixtures, paths } from './fixtures.ts';
 
+const x = randomTensor([1, 3, 4]);
 const numbers = [0, 0.5, 1, 2, 3, 7, 1000, 4097, 65537, 1e6, 2 ** 31, 1e12];
 
 it.each([...fixtures.keys()])('%s with any one number changed', (name) => {
@@ -22,7 +24,9 @@ it.each([...fixtures.keys()])('%s with any one number changed', (name) => {
         if (!PosencError.is(error) || error.kind !== 'config') throw error;
         continue;
       }
-      for (const { encoding } of model.kinds.values()) {
+      for (const { encoding, attention } of model.kinds.values()) {
+        const attend = () => pe.attention(x, x, x, attention);
+        expect(attend, `${key}: ${value} gives ${JSON.stringify(attention)}`).not.toThrow();
         if (encoding.needs !== undefined) continue;
         // A factor that shrinks is passed on as written, with a warning that says who refuses it.
         if (model.warnings.some(({ code }) => code === 'W09')) continue;

@@ -55,17 +55,6 @@ export interface Norm extends Omit<NormCase, 'weight'> {
   epsilon: number;
 }
 
-/** What this build takes; the names of the others are refused and so left out. */
-export type Feature =
-  | 'window'
-  | 'prefix'
-  | 'lengths'
-  | 'packed'
-  | 'softcap'
-  | 'sinks'
-  | 'queryScale'
-  | 'norms';
-
 const maybe = <T>(arbitrary: fc.Arbitrary<T>, weight = 2) =>
   fc.option(arbitrary, { nil: undefined, freq: weight });
 const rows = fc.oneof(
@@ -92,11 +81,7 @@ const ids = encodings
   .filter(({ sites }) => sites.length === 0 || sites.some((site) => site !== 'embed'))
   .map(({ id }) => id);
 
-export function cases(has: (feature: Feature) => boolean): fc.Arbitrary<Case> {
-  const when = <T>(feature: Feature, arbitrary: fc.Arbitrary<T>, otherwise: T) =>
-    has(feature) ? arbitrary : fc.constant(otherwise);
-  const optional = <T>(feature: Feature, arbitrary: fc.Arbitrary<T>) =>
-    when(feature, maybe(arbitrary), undefined);
+export function cases(): fc.Arbitrary<Case> {
   return fc.record({
     sizes: fc.record({
       B: fc.oneof({ arbitrary: fc.constantFrom(1, 2), weight: 9 }, fc.constantFrom(0, 3)),
@@ -122,9 +107,7 @@ export function cases(has: (feature: Feature) => boolean): fc.Arbitrary<Case> {
     rank3: fc.boolean(),
     scale: maybe(fc.double({ min: 0.05, max: 2, noNaN: true })),
     causal: fc.boolean(),
-    queryOffset: maybe(
-      has('lengths') ? fc.oneof(offset, fc.array(offset, { minLength: 1, maxLength: 3 })) : offset,
-    ),
+    queryOffset: maybe(fc.oneof(offset, fc.array(offset, { minLength: 1, maxLength: 3 }))),
     mask: maybe(
       fc.record({
         float: fc.boolean(),
@@ -139,31 +122,26 @@ export function cases(has: (feature: Feature) => boolean): fc.Arbitrary<Case> {
     owned: fc.boolean(),
     poison: fc.boolean(),
     spoilt: fc.boolean(),
-    window: optional(
-      'window',
+    window: maybe(
       fc.record(
         { left: few, right: few, first: fc.integer({ min: 0, max: 5 }) },
         { requiredKeys: [] },
       ),
     ),
-    prefix: optional('prefix', fc.oneof(few, fc.array(few, { minLength: 1, maxLength: 3 }))),
-    lengths: optional('lengths', fc.record({ keys: fractions(3), queries: fractions(3) })),
-    packed: optional(
-      'packed',
-      fc.record({ q: fc.array(fraction, { maxLength: 3 }), k: fractions(3) }),
-    ),
-    softcap: optional('softcap', fc.double({ min: 0.5, max: 30, noNaN: true })),
-    sinks: when('sinks', fc.boolean(), false),
-    queryScale: optional(
-      'queryScale',
+    prefix: maybe(fc.oneof(few, fc.array(few, { minLength: 1, maxLength: 3 }))),
+    lengths: maybe(fc.record({ keys: fractions(3), queries: fractions(3) })),
+    packed: maybe(fc.record({ q: fc.array(fraction, { maxLength: 3 }), k: fractions(3) })),
+    softcap: maybe(fc.double({ min: 0.5, max: 30, noNaN: true })),
+    sinks: fc.boolean(),
+    queryScale: maybe(
       fc.record({
         kind: fc.constantFrom('logn', 'llama4', 'ministral'),
         length: fc.constantFrom(2, 5, 40),
         factor: fc.constantFrom(0.1, 0.5),
       }),
     ),
-    qNorm: optional('norms', norm),
-    kNorm: optional('norms', norm),
+    qNorm: maybe(norm),
+    kNorm: maybe(norm),
   }) as fc.Arbitrary<Case>;
 }
 
