@@ -15,7 +15,8 @@ file(GLOB posenc_test_support CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/sup
 file(GLOB posenc_test_sources CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/tests/core/*_test.cpp"
   "${PROJECT_SOURCE_DIR}/tests/encodings/*_test.cpp"
-  "${PROJECT_SOURCE_DIR}/tests/attention/*_test.cpp")
+  "${PROJECT_SOURCE_DIR}/tests/attention/*_test.cpp"
+  "${PROJECT_SOURCE_DIR}/tests/cache/*_test.cpp")
 cmake_path(SET posenc_shared_golden NORMALIZE "${PROJECT_SOURCE_DIR}/../shared/golden")
 
 if(EMSCRIPTEN)

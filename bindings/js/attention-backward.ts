@@ -13,7 +13,8 @@ import { capture } from './tensor.js';
 import type { Tensor } from './types.js';
 import { boolean, record, sameShape, unknownOption } from './validate.js';
 
-export interface BackwardOptions extends Omit<AttentionOptions, 'weights' | 'logSumExp' | 'out'> {
+export interface BackwardOptions
+  extends Omit<AttentionOptions, 'weights' | 'logSumExp' | 'out' | 'append'> {
   /** Also return the gradient of a mask of floats, in its shape. @default false */
   maskGradient?: boolean;
   /** Where gradients go. */
@@ -46,7 +47,7 @@ export function attentionBackward(
   const given = readOptions(options, [...ofForward, 'maskGradient', 'out']);
   const own = given as ReadonlyMap<string, unknown>;
   const [q, k, v, output, logSumExp, gradOutput] = tensors;
-  const question = readQuestion(engine, q, k, v, given);
+  const question = readQuestion(engine, [q, k, v], given);
   const { shapes, sources } = question;
   const forward = [
     readAs(engine, 'output', output, shapes.output),

@@ -2,7 +2,6 @@
 /** What attention can be asked to do, and which of it the caller asked for. */
 
 import type { Encoding } from './encoding.js';
-import { PosencError } from './errors.js';
 import type { MaskInput, Positions, Tensor, TensorInput } from './types.js';
 import { record, unknownOption } from './validate.js';
 
@@ -72,7 +71,10 @@ export interface AttentionOptions {
   /** Multiplies queries by where they stand. */
   queryScale?: QueryScale;
   qNorm?: HeadNorm;
+  /** With a cache: of the new keys, which are stored normalised. */
   kNorm?: HeadNorm;
+  /** With a cache: tokens to attend to as well and then to store. @default positions of a text */
+  append?: { k: TensorInput; v: TensorInput; positions?: Positions };
   /** Also return the weights, [B, H, T, S]. */
   weights?: boolean;
   /** Also return the logarithm of each row's softmax denominator, [B, H, T]. */
@@ -106,32 +108,21 @@ const supported = [
   'queryScale',
   'qNorm',
   'kNorm',
+  'append',
   'weights',
   'logSumExp',
   'out',
 ] as const satisfies readonly (keyof AttentionOptions)[];
 /** What the backward pass must be told again. */
 export const ofForward: readonly string[] = supported.filter(
-  (name) => !['weights', 'logSumExp', 'out'].includes(name),
+  (name) => !['weights', 'logSumExp', 'out', 'append'].includes(name),
 );
-/** Names that mean something, so that they are refused as not there yet and never ignored. */
-const planned = ['append'];
-
 export const where = 'attention';
 export type Given = ReadonlyMap<(typeof supported)[number], unknown>;
 
 export function readOptions(options: unknown, known: readonly string[] = supported): Given {
   const given = record(where, 'options', options);
-  for (const [name, value] of given) {
-    if (known.includes(name)) continue;
-    if (!planned.includes(name)) throw unknownOption(where, name, known);
-    if (value !== undefined)
-      throw new PosencError({
-        code: 'UNSUPPORTED',
-        field: name,
-        message: `attention: the option ${name} is not supported by this version of posenc.`,
-        details: { parameter: name },
-      });
-  }
+  for (const name of given.keys())
+    if (!known.includes(name)) throw unknownOption(where, name, known);
   return given as Given;
 }

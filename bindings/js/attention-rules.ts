@@ -28,7 +28,7 @@ export function fromTotal(total: number): Required<Pick<Window, 'left' | 'right'
 }
 
 export function readRules(given: Given, shapes: Shapes): Rules {
-  const atTheEnd = shapes.keys - shapes.queries;
+  const atTheEnd = (shapes.end ?? shapes.keys) - shapes.queries;
   const offset = oneOrSome(given, 'queryOffset', placing);
   const prefix = oneOrSome(given, 'prefix', counting);
   return {

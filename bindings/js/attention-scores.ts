@@ -126,7 +126,14 @@ function readQueryScale(value: unknown) {
 const known = ['kind', 'weight', 'epsilon', 'place'];
 const norms = ['rms', 'l2'] as const;
 
-function readNorm(engine: Engine, field: string, value: unknown, heads: number, width: number) {
+export function readNorm(
+  engine: Engine,
+  field: string,
+  value: unknown,
+  heads: number,
+  width: number,
+  where = 'attention',
+) {
   if (value === undefined)
     return { kind: 0, heads: 1, epsilon: 0, after: false, weight: noPlace, shape: undefined };
   const read = record(where, field, value);

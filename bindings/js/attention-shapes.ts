@@ -11,6 +11,8 @@ export interface Shapes {
   kvHeads: number;
   queries: number;
   keys: number;
+  /** The place after the last key, where a cache holds fewer keys than it has seen. */
+  end?: number;
   headDim: number;
   valueDim: number;
   output: readonly number[];
@@ -20,7 +22,7 @@ export interface Shapes {
   rows: readonly number[];
 }
 
-interface Axes {
+export interface Axes {
   batch: number;
   heads: number;
   rows: number;
@@ -37,7 +39,10 @@ export function mismatch(
   return fault(code, { where: 'attention', field, expected, received, ...(more && { more }) });
 }
 
-export function readShapes(sources: readonly Source[], layout: 'bhnd' | 'bnhd'): Shapes {
+export function readShapes(
+  sources: readonly Pick<Source, 'shape'>[],
+  layout: 'bhnd' | 'bnhd',
+): Shapes {
   const given = sources.map(({ shape }) => shape);
   const rank = given[0].length;
   const letters = layout === 'bhnd' ? '[B, H, T, D]' : '[B, T, H, D]';
@@ -76,7 +81,7 @@ export function readShapes(sources: readonly Source[], layout: 'bhnd' | 'bnhd'):
   return shapes;
 }
 
-function axesOf(shape: readonly number[], layout: 'bhnd' | 'bnhd'): Axes {
+export function axesOf(shape: readonly number[], layout: 'bhnd' | 'bnhd'): Axes {
   const [batch, second, third, width] = shape.length === 4 ? shape : [1, ...shape];
   return layout === 'bhnd'
     ? { batch, heads: second, rows: third, width }

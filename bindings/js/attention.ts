@@ -3,9 +3,11 @@
 
 import { Arena, type Slot } from './arena.js';
 import { type AttentionResult, type Given, readOptions, where } from './attention-options.js';
+import { encodingsOverPast, type PastTokens, readPast, shapesOverPast } from './attention-past.js';
 import { type Rules, readRules } from './attention-rules.js';
 import { readScores, type Scores } from './attention-scores.js';
 import { checkHeads, mismatch, readShapes, type Shapes } from './attention-shapes.js';
+import { type Past, pastOf, unchanged } from './cache.js';
 import type { Engine } from './engine.js';
 import { encodingOf, type Held, requireLive } from './handles.js';
 import { isArray } from './intrinsics.js';
@@ -24,30 +26,36 @@ export function attention(
   options: unknown,
 ): AttentionResult {
   engine.requireUsable();
-  const given = readOptions(options);
-  const question = readQuestion(engine, q, k, v, given);
-  return compute(engine, question, given);
+  const past = pastOf(engine, where, k);
+  const given = readOptions(past === undefined ? options : v);
+  return compute(engine, readQuestion(engine, [q, k, v], given, past), given);
 }
 
-/** What is asked, forward and backward alike. */
+/** What is asked, forward and backward alike; over a cache only forward. */
 export function readQuestion(
   engine: Engine,
-  q: unknown,
-  k: unknown,
-  v: unknown,
+  [q, k, v]: readonly unknown[],
   given: Given,
+  past?: Past,
 ): Question {
   const layout = choice(where, 'layout', given.get('layout') ?? 'bhnd', ['bhnd', 'bnhd']);
-  const encodings = readEncodings(engine, given.get('encoding'));
-  const sources = [q, k, v].map((one, i) => capture(engine, where, 'qkv'[i], one));
-  const shapes = readShapes(sources, layout);
+  const asked = readEncodings(engine, given.get('encoding'));
+  if (past === undefined && given.get('append') !== undefined)
+    throw mismatch('OPTION_NOT_APPLICABLE', 'append', 'left out without a cache', undefined);
+  const tokens = past === undefined ? undefined : readPast(engine, past, given, layout);
+  const encodings = tokens === undefined ? (asked ?? []) : encodingsOverPast(tokens, asked);
+  const tensors = tokens === undefined ? [q, k, v] : [q];
+  const sources = tensors.map((one, i) => capture(engine, where, 'qkv'[i], one));
+  const shapes =
+    tokens === undefined ? readShapes(sources, layout) : shapesOverPast(sources[0], tokens, layout);
   checkHeads(shapes);
   const scores = readScores(engine, given, shapes);
   const rules = readRules(given, shapes);
-  const places = readPositions(given, encodings, shapes);
+  const places = readPositions(given, encodings, shapes, tokens);
   const mask = captureMask(engine, given.get('mask'), shapes);
   return {
-    sources,
+    tokens,
+    sources: tokens === undefined ? sources : [...sources, ...tokens.sources],
     shapes,
     encodings,
     mask,
@@ -58,8 +66,8 @@ export function readQuestion(
   };
 }
 
-function readEncodings(engine: Engine, given: unknown): readonly Held[] {
-  if (given === undefined) return [];
+function readEncodings(engine: Engine, given: unknown): readonly Held[] | undefined {
+  if (given === undefined) return undefined;
   if (!isArray(given)) return [encodingOf(engine, where, 'encoding', given)];
   // Not map(), which steps over holes.
   return reading(where, 'encoding', given, () =>
@@ -75,10 +83,17 @@ interface Places {
   key?: CapturedPositions;
 }
 
-function readPositions(given: Given, encodings: readonly Held[], shapes: Shapes): Places {
+function readPositions(
+  given: Given,
+  encodings: readonly Held[],
+  shapes: Shapes,
+  tokens: PastTokens | undefined,
+): Places {
   const axes = Math.max(1, ...encodings.map(({ info }) => info.axes));
   const integer = encodings.some(({ info }) => info.positions !== 'real');
-  const countable = encodings.every(({ info }) => info.axes === 1 || info.textAxes);
+  // A query over a cache stands where the token in its place does.
+  const countable =
+    tokens !== undefined || encodings.every(({ info }) => info.axes === 1 || info.textAxes);
   const read = (field: 'queryPositions' | 'keyPositions', rows: number) => {
     const value = given.get(field);
     if (value === undefined && countable) return undefined;
@@ -87,11 +102,12 @@ function readPositions(given: Given, encodings: readonly Held[], shapes: Shapes)
     return capturePositions(where, field, value, { axes, integer, rows, batch: shapes.batch });
   };
   const query = read('queryPositions', shapes.queries);
-  const key = read('keyPositions', shapes.keys);
+  const key = tokens === undefined ? read('keyPositions', shapes.keys) : tokens.positions;
   return { axes, ...(query && { query }), ...(key && { key }) };
 }
 
 export interface Question {
+  tokens: PastTokens | undefined;
   sources: readonly Source[];
   shapes: Shapes;
   encodings: readonly Held[];
@@ -106,7 +122,7 @@ export const nowhere: Slot = { address: 0 };
 const none = new Float64Array(0);
 
 function compute(engine: Engine, question: Question, given: Given): AttentionResult {
-  const { shapes, sources } = question;
+  const { shapes, sources, tokens } = question;
   const wants = (name: 'weights' | 'logSumExp') => boolean(where, name, given.get(name) ?? false);
   const [wantsWeights, wantsLogSumExp] = [wants('weights'), wants('logSumExp')];
   const output = captureTarget(engine, where, given.get('out'), shapes.output, { sources });
@@ -117,7 +133,11 @@ function compute(engine: Engine, question: Question, given: Given): AttentionRes
   const weightsAt = weights === undefined ? nowhere : arena.output(weights);
   const logSumExpAt = logSumExp === undefined ? nowhere : arena.output(logSumExp);
   // An empty output needs no positions, of which a made-up shape has very many.
-  const idle = sizeOf(shapes.output) === 0 && weights === undefined && logSumExp === undefined;
+  const idle =
+    tokens === undefined &&
+    sizeOf(shapes.output) === 0 &&
+    weights === undefined &&
+    logSumExp === undefined;
   const placed = place(arena, question, idle);
   return arena.run(where, () => {
     const call = placed(out, weightsAt, logSumExpAt);
@@ -139,8 +159,8 @@ export function place(
   question: Question,
   idle: boolean,
 ): (out: Slot, weights: Slot, logSumExp: Slot) => RawAttention {
-  const { shapes, sources, places, mask, encodings, layout } = question;
-  const [q, k, v] = sources.map((source) => arena.input(source));
+  const { shapes, sources, places, mask, encodings, layout, tokens } = question;
+  const [q, k = nowhere, v = nowhere] = sources.map((source) => arena.input(source));
   const positions = (given: CapturedPositions | undefined) =>
     given === undefined ? nowhere : arena.doubles(idle ? none : given.values);
   const [queryAt, keyAt] = [positions(places.query), positions(places.key)];
@@ -148,6 +168,7 @@ export function place(
   arena.requires(() => {
     for (const one of encodings) requireLive(where, one);
   });
+  if (tokens !== undefined) arena.requires(unchanged(where, tokens.past, tokens.length));
   const { sinks, qNormWeight, kNormWeight } = question.scores.place(arena);
   const { sequences, ...rules } = question.rules;
   const sequencesAt = arena.words(sequences);
@@ -161,11 +182,12 @@ export function place(
       out: out.address,
       weights: weights.address,
       logSumExp: logSumExp.address,
+      cache: tokens?.past.handle ?? 0,
       batch: shapes.batch,
       heads: shapes.heads,
       kvHeads: shapes.kvHeads,
       queries: shapes.queries,
-      keys: shapes.keys,
+      keys: tokens?.count ?? shapes.keys,
       headDim: shapes.headDim,
       valueDim: shapes.valueDim,
       layout,

@@ -14,6 +14,8 @@ export type {
   Window,
 } from './attention-options.js';
 export { fromTotal } from './attention-rules.js';
+export type { AppendOptions, KVCache } from './cache.js';
+export type { CacheOptions } from './cache-options.js';
 export { type Explained, explain, type KindExplained } from './config/explain.js';
 export { frequenciesOf } from './config/frequencies.js';
 export { fromConfig } from './config/from-config.js';

@@ -9,6 +9,8 @@ import {
 } from './attention-backward.js';
 import type { AttentionOptions, AttentionResult } from './attention-options.js';
 import { BoundEncoding } from './bound-encoding.js';
+import { createCache, type KVCache } from './cache.js';
+import type { CacheOptions } from './cache-options.js';
 import type { Encoding } from './encoding.js';
 import { type EncodingId, type EncodingOptions, encodings, version } from './encodings.gen.js';
 import type { Engine } from './engine.js';
@@ -49,6 +51,8 @@ export interface Posenc {
   readonly encodings: readonly EncodingInfo[];
   /** An encoding with its geometry, parameters and learned tables. */
   encoding<Id extends EncodingId>(id: Id, ...options: OptionsOf<Id>): Encoding<Id>;
+  /** Attention over the tokens of a cache and those to `append`, which it then stores. */
+  attention(q: TensorInput, cache: KVCache, options?: AttentionOptions): AttentionResult;
   /** softmax(scale · q kᵀ + …) v, for q [B, H, T, D], k [B, G, S, D], v [B, G, S, Dv]. */
   attention(
     q: TensorInput,
@@ -56,6 +60,8 @@ export interface Posenc {
     v: TensorInput,
     options?: AttentionOptions,
   ): AttentionResult;
+  /** Keys and values that stay in the memory of this instance from call to call. */
+  cache(options: CacheOptions): KVCache;
   /**
    * Attention over keys that were split: what `attention` gave for each part, with `logSumExp`, put
    * together again.
@@ -95,7 +101,11 @@ class Instance {
     return new BoundEncoding(hold(this.#engine, id, options));
   }
 
-  attention(q: unknown, k: unknown, v: unknown, options?: unknown): AttentionResult {
+  cache(options: unknown): KVCache {
+    return createCache(this.#engine, options);
+  }
+
+  attention(q: unknown, k: unknown, v?: unknown, options?: unknown): AttentionResult {
     return attention(this.#engine, q, k, v, options);
   }
 

@@ -27,6 +27,8 @@ export interface RawAttention {
   out: number;
   weights: number;
   logSumExp: number;
+  /** A cache; k, v, keys and keyPositions are then of the new tokens. */
+  cache: number;
   batch: number;
   heads: number;
   kvHeads: number;
@@ -74,6 +76,35 @@ export interface RawAttention {
   maskColumnStride: number;
   encodings: number;
   encodingCount: number;
+}
+
+export interface RawCache {
+  batch: number;
+  heads: number;
+  headDim: number;
+  valueDim: number;
+  capacity: number;
+  dtype: number;
+  window: number;
+  sinks: number;
+  ownPositions: boolean;
+  encodings: number;
+  encodingCount: number;
+}
+
+export interface RawAppend {
+  k: number;
+  v: number;
+  positions: number;
+  count: number;
+  layout: number;
+  positionRows: number;
+  axes: number;
+  normKind: number;
+  normWeight: number;
+  normHeads: number;
+  normEpsilon: number;
+  normAfter: boolean;
 }
 
 type Status = number;
@@ -186,6 +217,18 @@ export interface RawModule {
     tables: number,
     tableCount: number,
   ): Status;
+  /** A handle, or 0 for a failure. */
+  createCache(args: RawCache): number;
+  destroyCache(handle: number): void;
+  forkCache(handle: number): number;
+  appendToCache(handle: number, args: RawAppend): Status;
+  cacheLength(handle: number): number;
+  cacheStored(handle: number): number;
+  truncateCache(handle: number, length: number): Status;
+  resetCache(handle: number): void;
+  cacheByteSize(handle: number): number;
+  cacheToBytes(handle: number, out: number): void;
+  cacheFromBytes(handle: number, bytes: number, size: number): Status;
   /** `parts` holds two addresses each: an output, whose layout is that of `out`, and its logSumExp. */
   merge(
     parts: number,

@@ -4,35 +4,19 @@
 // leaves its reason in failure(): a C++ exception thrown into JavaScript does not restore the stack.
 #include <emscripten/bind.h>
 
+#include "boundary.hpp"
 #include "posenc/attention/arguments.hpp"
 #include "posenc/attention/backward.hpp"
 #include "posenc/attention/merge.hpp"
+#include "posenc/cache/kv_cache.hpp"
 #include "posenc/core/apply.hpp"
 #include "posenc/encodings/make_encoding.hpp"
 
 namespace {
 
-using posenc::Encoding;
-using posenc::Index;
-using Address = std::uintptr_t;
-
-posenc::Error last_error;
 posenc::OptionBag bag;
 
-template <class T>
-T* at(Address address) {
-  return reinterpret_cast<T*>(address);  // NOLINT(performance-no-int-to-ptr): that is what crosses
-}
-std::string_view text(Address address, int length) {
-  return {at<const char>(address), static_cast<std::size_t>(length)};
-}
 const Encoding& encoding(Address handle) { return *at<const Encoding>(handle); }
-
-int report(const posenc::Status& status) {
-  if (status) return 0;
-  last_error = status.error();
-  return 1;
-}
 
 struct Failure {
   int code, fieldLength, expectedLength;
@@ -188,6 +172,7 @@ int distances(Address handle, Address queries, int query_count, Address keys, in
 
 struct AttentionCall {
   Address q, k, v, out, weights, logSumExp;
+  Address cache;  ///< then k, v, keys and keyPositions are of the new tokens
   int batch, heads, kvHeads, queries, keys, headDim, valueDim, layout;
   double scale;
   bool causal;
@@ -217,12 +202,6 @@ struct AttentionCall {
   Address encodings;
   int encodingCount;
 };
-
-template <class T>
-posenc::Tensor4<T> tensor(Address data, int layout, int heads, int rows, int width) {
-  return layout == 0 ? posenc::Tensor4<T>::bhnd(at<T>(data), heads, rows, width)
-                     : posenc::Tensor4<T>::bnhd(at<T>(data), heads, rows, width);
-}
 
 static_assert(sizeof(posenc::Sequence) == 7 * sizeof(std::int32_t) && sizeof(Index) == 4);
 
@@ -265,7 +244,15 @@ posenc::AttentionArguments arguments_of(const AttentionCall& c) {
   if (c.windowRight >= 0) a.window.right = c.windowRight;
   return a;
 }
-int attention(const AttentionCall& c) { return report(posenc::attention(arguments_of(c))); }
+int attention(const AttentionCall& c) {
+  posenc::AttentionArguments a = arguments_of(c);
+  if (c.cache == 0) return report(posenc::attention(a));
+  const posenc::NewTokens tokens{
+      .k = a.k, .v = a.v, .count = c.keys, .positions = a.key_positions, .axes = c.axes};
+  a.k = a.v = {};
+  a.key_positions = {};
+  return report(at<posenc::KVCache>(c.cache)->attend(a, tokens));
+}
 
 /// `c.out` and `c.logSumExp` are read. The last addresses are those of the gradients, 0 where they
 /// are not wanted; `tables` has one for each option that some encoding learns.
@@ -321,6 +308,7 @@ EMSCRIPTEN_BINDINGS(posenc) {
       .field("out", &AttentionCall::out)
       .field("weights", &AttentionCall::weights)
       .field("logSumExp", &AttentionCall::logSumExp)
+      .field("cache", &AttentionCall::cache)
       .field("batch", &AttentionCall::batch)
       .field("heads", &AttentionCall::heads)
       .field("kvHeads", &AttentionCall::kvHeads)

@@ -15,3 +15,6 @@
 
 // `attention_backward(arguments)`: gradients of q, k, v and of learned options.
 #include "posenc/attention/backward.hpp"
+
+// `KVCache`: keys and values kept between calls of attention.
+#include "posenc/cache/kv_cache.hpp"

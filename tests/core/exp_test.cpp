@@ -2,6 +2,7 @@
 #include "posenc/core/exp.hpp"
 
 #include "arches.hpp"
+#include "posenc/core/logarithm.hpp"
 
 namespace posenc {
 namespace {
@@ -100,6 +101,14 @@ TYPED_TEST(Exp, DoesNotMixLanes) {
     else
       EXPECT_EQ(y[i], exp_of<TypeParam>(x[i]));
   }
+}
+
+TEST(Logarithm, IsWithinItsErrorFromSmallNumbersToTheGreatestPosition) {
+  for (double x = 1e-3; x < 0x1p54; x *= 1.00037) {
+    const double bound = 0x1p-53 * (1 + 1 / x) + 0x1p-51 * std::abs(std::log(x));
+    EXPECT_NEAR(natural_log(x), std::log(x), bound) << x;
+  }
+  EXPECT_EQ(natural_log(1), 0);
 }
 
 }  // namespace

@@ -2,17 +2,12 @@
 /** A trained model, run with our rotation and attention in every layer. */
 
 import { describe, expect, it } from 'vitest';
+import { readCheckpoint } from '../../examples/generate/checkpoint.mjs';
 import { golden } from './golden/cases.ts';
-import { readModel, run } from './model/llama2c.ts';
-import { inNode, pe } from './support/instance.ts';
+import { readFile } from './model/file.ts';
+import { run } from './model/llama2c.ts';
+import { pe } from './support/instance.ts';
 import { expectClose } from './support/numbers.ts';
-
-async function readFile(name: string): Promise<ArrayBuffer | undefined> {
-  if (!inNode) return undefined;
-  const { existsSync, readFileSync } = await import('node:fs');
-  const path = new URL(`../../../shared/golden/models/${name}`, import.meta.url);
-  return existsSync(path) ? new Uint8Array(readFileSync(path)).buffer : undefined;
-}
 
 const file = await readFile('stories260K.bin');
 const logits = golden('real_stories260k_logits');
@@ -24,7 +19,7 @@ describe.skipIf(file === undefined || logits === undefined)(
       it('matches the reference', () => {});
       return;
     }
-    const model = readModel(file);
+    const model = readCheckpoint(file);
     const { inputs, expected, tolerance, params } = logits;
     const result = run(pe, model, inputs.tokens);
 

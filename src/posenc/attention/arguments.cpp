@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 
+#include "posenc/core/logarithm.hpp"
+
 namespace posenc {
 namespace {
 
@@ -170,11 +172,11 @@ Status check_sequences(const AttentionArguments& a) {
 double QueryScale::at(double position) const {
   switch (kind) {
     case Kind::log_n:
-      return std::max(1.0, std::log(position + 1) / std::log(length));
+      return std::max(1.0, natural_log(position + 1) / natural_log(length));
     case Kind::llama4:
-      return 1 + factor * std::log(1 + std::max(0.0, std::floor((position + 1) / length)));
+      return 1 + factor * natural_log(1 + std::max(0.0, std::floor((position + 1) / length)));
     case Kind::ministral:
-      return 1 + factor * std::log(1 + std::max(0.0, std::floor(position / length)));
+      return 1 + factor * natural_log(1 + std::max(0.0, std::floor(position / length)));
     default:
       return 1;
   }

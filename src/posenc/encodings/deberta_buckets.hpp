@@ -9,6 +9,7 @@
 
 #include <cmath>
 
+#include "posenc/core/logarithm.hpp"
 #include "posenc/core/natural.hpp"
 
 namespace posenc {
@@ -16,8 +17,8 @@ namespace posenc {
 /// Whether n lies in bucket c + k or below it. Fails only for lack of memory.
 inline Result<bool> deberta_within(Index n, Index k, Index c, Index max_distance) {
   const Index steps = c - 1;
-  const double place = std::log(static_cast<double>(n) / static_cast<double>(c)) /
-                       std::log(static_cast<double>(max_distance - 1) / static_cast<double>(c)) *
+  const double place = natural_log(static_cast<double>(n) / static_cast<double>(c)) /
+                       natural_log(static_cast<double>(max_distance - 1) / static_cast<double>(c)) *
                        static_cast<double>(steps);
   const double gap = place - static_cast<double>(k);
   // Only where the logarithms come within their own error of a whole number can they mislead.

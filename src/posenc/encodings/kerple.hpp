@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "posenc/core/logarithm.hpp"
 #include "posenc/core/position_rules.hpp"
 #include "posenc/core/tile_distances.hpp"
 #include "posenc/core/tile_gradients.hpp"
@@ -110,7 +111,7 @@ class Kerple : public EncodingDefaults {
       const bool log = o_.kind == Kind::log;
       const double base = log ? std::log1p(r2 * d) : std::pow(d, r2);
       by_r1 -= by * base;
-      by_r2 -= by * r1 * (log ? d / (1 + r2 * d) : base * std::log(d));
+      by_r2 -= by * r1 * (log ? d / (1 + r2 * d) : base * natural_log(d));
     });
     add(g, 0, o_.r1, by_r1);
     add(g, 1, o_.r2, by_r2);
@@ -163,7 +164,7 @@ class Kerple : public EncodingDefaults {
         const double power = std::pow(d, w2), factor = std::exp(-w1 * power);
         const double each = by * factor * g.tile.scores.row(i)[j] * power;
         by_w1 -= each;
-        by_w2 -= each * w1 * std::log(d);
+        by_w2 -= each * w1 * natural_log(d);
         by = static_cast<float>(by * factor);
       }
     add(g, 2, o_.w1, by_w1);

@@ -23,8 +23,46 @@ export function runAttention(one: GoldenCase): void {
   compare(result, expected, tolerance.f32);
   runBackward(one, [q, k, v], options, result);
   runRule(one, q, k, v);
+  runCached(one, q, k, v, options);
   // Asking for more must not change the output.
   expectSame(pe.attention(q, k, v, options).output.data, result.output.data);
+}
+
+const rowsOf = (x: Tensor, first: number, end: number): Tensor => {
+  const [B, heads, n, width] = x.shape;
+  const planes = Array.from({ length: B * heads }, (_, p) =>
+    Array.from(x.data.subarray((p * n + first) * width, (p * n + end) * width)),
+  );
+  return tensor([B, heads, end - first, width], planes.flat());
+};
+
+/** The same with all keys before the queries in a cache, and those of the queries appended. */
+function runCached(
+  { expected, tolerance }: GoldenCase,
+  q: Tensor,
+  k: Tensor,
+  v: Tensor,
+  options: AttentionOptions,
+): void {
+  const [[batch, , T], [, heads, S, headDim]] = [q.shape, k.shape];
+  const { encoding, keyPositions: _, ...rest } = options;
+  if (T > S || S === 0 || 'keyLengths' in rest || 'cuSeqlens' in rest || 'queryOffset' in rest)
+    return;
+  const valueDim = v.shape[3];
+  using cache = pe.cache({
+    batch,
+    heads,
+    headDim,
+    valueDim,
+    capacity: S,
+    ...(encoding && { encoding }),
+  });
+  cache.append(rowsOf(k, 0, S - T), rowsOf(v, 0, S - T));
+  const append = { k: rowsOf(k, S - T, S), v: rowsOf(v, S - T, S) };
+  const wants = { weights: true, logSumExp: true };
+  compare(pe.attention(q, cache, { ...rest, ...wants, append }), expected, tolerance.f32);
+  // Once more over what is there now.
+  compare(pe.attention(q, cache, { ...rest, ...wants }), expected, tolerance.f32);
 }
 
 /** Where a case brings a mask that a rule of ours comes to, the rule gives the same. */
@@ -143,6 +181,15 @@ function runStreaming({ params, inputs, expected, tolerance }: GoldenCase): void
     kept = excess > 0 ? [...seen.slice(0, start), ...seen.slice(start + excess)] : seen;
   }
   expectClose(out, expected.out.data, tolerance.f32, 'out');
+
+  using cache = pe.cache({ heads: 1, headDim: D, window: recent, sinks: start, encoding });
+  for (let t = 0; t < tokens; ++t) {
+    const append = { k: rowsOf(k, t, t + 1), v: rowsOf(v, t, t + 1) };
+    const { output } = pe.attention(rowsOf(q, t, t + 1), cache, { append, scale: params.scale });
+    for (let h = 0; h < H; ++h)
+      out.set(output.data.subarray(h * D, (h + 1) * D), (h * tokens + t) * D);
+  }
+  expectClose(out, expected.out.data, tolerance.f32, 'out of the cache');
 }
 
 const isCausal = (name: string, causal: unknown) =>

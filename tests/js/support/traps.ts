@@ -2,7 +2,7 @@
 /** Calls whose arguments do something when they are read, and what they can do. */
 
 import fc from 'fast-check';
-import { mropePositions, type Posenc, readSafetensors, type Tensor } from 'posenc';
+import { type KVCache, mropePositions, type Posenc, readSafetensors, type Tensor } from 'posenc';
 import { resizable } from './buffers.ts';
 import { anyEncoding } from './instance.ts';
 import { noise } from './numbers.ts';
@@ -14,6 +14,8 @@ export const acts = [
   'revoke',
   'dispose tensor',
   'dispose encoding',
+  'dispose cache',
+  'feed cache',
   'transfer',
   'shrink',
   'grow buffer',
@@ -37,6 +39,7 @@ const kinds = [
 type Kind = (typeof kinds)[number];
 const methods = [
   'attention',
+  'cache',
   'rotate',
   'embed',
   'table',
@@ -77,6 +80,7 @@ export class Trap {
   readonly #buffers: ArrayBuffer[] = [];
   readonly #arrays: number[][] = [];
   readonly #encodings: { dispose(): void }[] = [];
+  readonly #caches: KVCache[] = [];
   readonly #noise = noise(7);
 
   constructor(from: Posenc, plan: Plan) {
@@ -126,6 +130,36 @@ export class Trap {
           }) as never,
         );
       }
+      case 'cache': {
+        const rope = this.#encoding('rope', { headDim: 4 });
+        const cache = it.cache(
+          this.#watch({
+            batch: 1,
+            heads: 2,
+            headDim: 4,
+            capacity: 12,
+            ...(hasEncoding && { encoding: two ? this.#watch([rope]) : rope }),
+            dtype: floats ? 'f32' : 'i8',
+          }) as never,
+        );
+        this.#caches.push(cache);
+        if (hasPositions) {
+          const at = positions(3);
+          cache.append(x(1), x(2), at, this.#watch({ layout: 'bhnd' }) as never);
+        }
+        const bytes = cache.toBytes();
+        if (owned) cache.fromBytes(bytes);
+        return it.attention(
+          x(0),
+          cache,
+          this.#watch({
+            append: this.#watch({ k: x(1), v: x(2) }),
+            ...(hasMask && { mask: { data: this.#bytes(3), shape: this.#array([3, 1]) } }),
+            ...place([1, 2, 3, 4]),
+            causal: two,
+          }) as never,
+        );
+      }
       case 'rotate':
         return this.#encoding('rope', { headDim: 4 }).rotate(
           x(0),
@@ -169,7 +203,7 @@ export class Trap {
   }
 
   end(): void {
-    for (const one of [...this.#owned, ...this.#encodings]) one.dispose();
+    for (const one of [...this.#owned, ...this.#caches, ...this.#encodings]) one.dispose();
   }
 
   #watch<T extends object>(target: T): T {
@@ -252,6 +286,11 @@ export class Trap {
       revoke: () => each(this.#revokes, (revoke) => revoke()),
       'dispose tensor': () => each(this.#owned, (one) => one.dispose()),
       'dispose encoding': () => each(this.#encodings, (one) => one.dispose()),
+      'dispose cache': () => each(this.#caches, (one) => one.dispose()),
+      'feed cache': () => {
+        const k = { data: new Float32Array(8), shape: [1, 2, 1, 4] };
+        each(this.#caches, (one) => one.append(k, k));
+      },
       transfer: () =>
         each(this.#buffers, (buffer) => {
           if (buffer.byteLength > 0) structuredClone(buffer, { transfer: [buffer] });

@@ -5,6 +5,7 @@
 
 #include <numbers>
 
+#include "posenc/core/logarithm.hpp"
 #include "posenc/encodings/rotary/ntk.hpp"
 
 namespace posenc {
@@ -64,8 +65,8 @@ struct IndexRamp {
   static IndexRamp between(double fast, double slow, double length, const RotaryOptions& o,
                            Index rotary_dim, bool truncate) {
     const auto pair_of = [&](double turns) {
-      return static_cast<double>(rotary_dim) * std::log(length / (turns * 2 * std::numbers::pi)) /
-             (2 * std::log(o.base));
+      return static_cast<double>(rotary_dim) *
+             natural_log(length / (turns * 2 * std::numbers::pi)) / (2 * natural_log(o.base));
     };
     double low = pair_of(fast), high = pair_of(slow);
     if (truncate) low = std::floor(low), high = std::ceil(high);

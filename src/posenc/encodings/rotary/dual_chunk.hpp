@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "posenc/core/logarithm.hpp"
 #include "posenc/encodings/rotary/remap.hpp"
 
 namespace posenc {
@@ -99,7 +100,7 @@ struct DualChunkSchedule : RemapDefaults {
     if (b.role == Role::key || b.copy == 0) return inside;
     return std::min(greatest, b.copy == 1 ? inside + stride : 2 * stride - 1);
   }
-  double attention_factor() const { return growth > 1 ? 1 + 0.05 * std::log(growth) : 1; }
+  double attention_factor() const { return growth > 1 ? 1 + 0.05 * natural_log(growth) : 1; }
 
   double stride, greatest, growth;
 

@@ -3,6 +3,7 @@
 /// copies of queries and keys, and a rule that picks one for each pair of positions.
 #pragma once
 
+#include "posenc/core/logarithm.hpp"
 #include "posenc/encodings/rotary/rotary.hpp"
 
 namespace posenc {
@@ -30,7 +31,7 @@ inline void choose_by_window(double window, double query, const Positions& keys,
 
 /// Log-n scaling of queries: entropy of the softmax stays level as keys grow in number. Su, 2021.
 inline double logn_scale(double position, double trained_length) {
-  return std::max(1.0, std::log(position + 1) / std::log(trained_length));
+  return std::max(1.0, natural_log(position + 1) / natural_log(trained_length));
 }
 inline Status check_logn(bool logn, const std::optional<int>& trained_length) {
   if (!logn || trained_length) return {};

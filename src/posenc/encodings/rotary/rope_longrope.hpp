@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "posenc/core/logarithm.hpp"
 #include "posenc/encodings/rotary/rotary.hpp"
 
 namespace posenc {
@@ -74,7 +75,8 @@ struct RopeLongropeSchedule : ScheduleDefaults {
   }
   double attention_factor() const {
     if (o.attention_factor) return *o.attention_factor;
-    return o.factor <= 1 ? 1 : std::sqrt(1 + std::log(o.factor) / std::log(o.original_length));
+    return o.factor <= 1 ? 1
+                         : std::sqrt(1 + natural_log(o.factor) / natural_log(o.original_length));
   }
 
   const Options& o;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "posenc/core/logarithm.hpp"
 #include "posenc/encodings/rotary/by_parts.hpp"
 
 namespace posenc {
@@ -76,7 +77,7 @@ struct RopeYarnSchedule : ByPartsSchedule {
     return temperature(factor, above) / temperature(factor, below);
   }
   static double temperature(double factor, double mscale) {
-    return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
+    return factor <= 1 ? 1 : 0.1 * mscale * natural_log(factor) + 1;
   }
 
   const Options& yarn;

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "posenc/core/logarithm.hpp"
 #include "posenc/encodings/rotary/rotary.hpp"
 
 namespace posenc {
@@ -48,8 +49,8 @@ struct XposSchedule : ScheduleDefaults {
   static Status accepts(const Options& o, const Positions& positions) {
     if (o.rotary_dim.value_or(o.head_dim) == 0) return {};
     const double reach = o.scale_base *
-                         std::log(static_cast<double>(std::numeric_limits<float>::max())) /
-                         std::log(3.5);
+                         natural_log(static_cast<double>(std::numeric_limits<float>::max())) /
+                         natural_log(3.5);
     for (Index i = 0; i < positions.count; ++i)
       if (std::abs(positions[i] - o.center) > reach)
         return Error{.code = Errc::out_of_range,

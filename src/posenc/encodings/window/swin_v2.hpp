@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <numbers>
 
 #include "posenc/encodings/window/window_bias.hpp"
 
@@ -86,7 +87,7 @@ class SwinV2 : public WindowBias {
     const double size = trained > 0 ? trained : o.window[axis];
     if (size == 1) return 0;
     const double c = 8 * offset / (size - 1);
-    return std::copysign(std::log2(std::abs(c) + 1) / 3, c);
+    return std::copysign(std::log1p(std::abs(c)) / (3 * std::numbers::ln2), c);
   }
 
   static constexpr std::array<std::string_view, 3> gradients{"hiddenWeight", "hiddenBias",

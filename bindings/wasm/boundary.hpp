@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// How numbers from JavaScript become what the library takes, and errors what JavaScript reads.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "posenc/attention/arguments.hpp"
+#include "posenc/core/options.hpp"
+
+using posenc::Encoding;
+using posenc::Index;
+using Address = std::uintptr_t;
+
+/// Why the last call failed.
+inline posenc::Error last_error;
+
+template <class T>
+T* at(Address address) {
+  return reinterpret_cast<T*>(address);  // NOLINT(performance-no-int-to-ptr): that is what crosses
+}
+inline std::string_view text(Address address, int length) {
+  return {at<const char>(address), static_cast<std::size_t>(length)};
+}
+
+/// 0 for success.
+inline int report(const posenc::Status& status) {
+  if (status) return 0;
+  last_error = status.error();
+  return 1;
+}
+
+template <class T>
+posenc::Tensor4<T> tensor(Address data, int layout, int heads, int rows, int width) {
+  return layout == 0 ? posenc::Tensor4<T>::bhnd(at<T>(data), heads, rows, width)
+                     : posenc::Tensor4<T>::bnhd(at<T>(data), heads, rows, width);
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cache's part of the boundary. A handle is the address of a KVCache; 0 is a failure.
+#include <emscripten/bind.h>
+
+#include "boundary.hpp"
+#include "posenc/cache/kv_cache.hpp"
+
+namespace {
+
+using posenc::KVCache;
+
+KVCache& cache(Address handle) { return *at<KVCache>(handle); }
+
+Address keep(posenc::Result<KVCache> made) {
+  if (made) {
+    if (void* place = posenc::allocate(sizeof(KVCache)))
+      return reinterpret_cast<Address>(new (place) KVCache(std::move(*made)));
+    last_error = {.code = posenc::Errc::out_of_memory};
+  } else {
+    last_error = made.error();
+  }
+  return 0;
+}
+
+struct CacheCall {
+  int batch, heads, headDim, valueDim, capacity, dtype, window, sinks;
+  bool ownPositions;
+  Address encodings;
+  int encodingCount;
+};
+
+Address create(const CacheCall& c) {
+  posenc::CacheOptions o{.batch = c.batch,
+                         .heads = c.heads,
+                         .head_dim = c.headDim,
+                         .value_dim = c.valueDim,
+                         .capacity = c.capacity,
+                         .dtype = static_cast<posenc::Dtype>(c.dtype),
+                         .window = c.window,
+                         .sinks = c.sinks,
+                         .own_positions = c.ownPositions,
+                         .encoding_count = c.encodingCount};
+  std::copy_n(at<const Encoding* const>(c.encodings), c.encodingCount, o.encodings.data());
+  return keep(KVCache::make(o));
+}
+void destroy(Address handle) {
+  cache(handle).~KVCache();
+  posenc::release(at<void>(handle), sizeof(KVCache));
+}
+Address fork(Address handle) { return keep(cache(handle).fork()); }
+
+struct AppendCall {
+  Address k, v, positions;
+  int count, layout, positionRows, axes, normKind;
+  Address normWeight;
+  int normHeads;
+  double normEpsilon;
+  bool normAfter;
+};
+
+int append(Address handle, const AppendCall& c) {
+  const posenc::CacheOptions& o = cache(handle).options();
+  const int heads = static_cast<int>(o.heads);
+  return report(cache(handle).append(
+      {.k = tensor<const float>(c.k, c.layout, heads, c.count, static_cast<int>(o.head_dim)),
+       .v = tensor<const float>(c.v, c.layout, heads, c.count, static_cast<int>(o.value_dim)),
+       .count = c.count,
+       .positions = {at<const double>(c.positions), c.positionRows},
+       .axes = c.axes,
+       .k_norm = {static_cast<posenc::HeadNorm::Kind>(c.normKind), at<const float>(c.normWeight),
+                  c.normHeads, c.normEpsilon, c.normAfter}}));
+}
+
+int length(Address handle) { return static_cast<int>(cache(handle).length()); }
+int stored(Address handle) { return static_cast<int>(cache(handle).stored()); }
+int truncate(Address handle, int tokens) { return report(cache(handle).truncate(tokens)); }
+void reset(Address handle) { cache(handle).reset(); }
+double byte_size(Address handle) { return static_cast<double>(cache(handle).byte_size()); }
+void to_bytes(Address handle, Address out) { cache(handle).to_bytes(at<std::byte>(out)); }
+int from_bytes(Address handle, Address bytes, int size) {
+  return report(
+      cache(handle).from_bytes({at<const std::byte>(bytes), static_cast<std::size_t>(size)}));
+}
+
+}  // namespace
+
+EMSCRIPTEN_BINDINGS(posenc_cache) {
+  using emscripten::function;
+  emscripten::value_object<CacheCall>("CacheCall")
+      .field("batch", &CacheCall::batch)
+      .field("heads", &CacheCall::heads)
+      .field("headDim", &CacheCall::headDim)
+      .field("valueDim", &CacheCall::valueDim)
+      .field("capacity", &CacheCall::capacity)
+      .field("dtype", &CacheCall::dtype)
+      .field("window", &CacheCall::window)
+      .field("sinks", &CacheCall::sinks)
+      .field("ownPositions", &CacheCall::ownPositions)
+      .field("encodings", &CacheCall::encodings)
+      .field("encodingCount", &CacheCall::encodingCount);
+  emscripten::value_object<AppendCall>("AppendCall")
+      .field("k", &AppendCall::k)
+      .field("v", &AppendCall::v)
+      .field("positions", &AppendCall::positions)
+      .field("count", &AppendCall::count)
+      .field("layout", &AppendCall::layout)
+      .field("positionRows", &AppendCall::positionRows)
+      .field("axes", &AppendCall::axes)
+      .field("normKind", &AppendCall::normKind)
+      .field("normWeight", &AppendCall::normWeight)
+      .field("normHeads", &AppendCall::normHeads)
+      .field("normEpsilon", &AppendCall::normEpsilon)
+      .field("normAfter", &AppendCall::normAfter);
+  function("createCache", &create);
+  function("destroyCache", &destroy);
+  function("forkCache", &fork);
+  function("appendToCache", &append);
+  function("cacheLength", &length);
+  function("cacheStored", &stored);
+  function("truncateCache", &truncate);
+  function("resetCache", &reset);
+  function("cacheByteSize", &byte_size);
+  function("cacheToBytes", &to_bytes);
+  function("cacheFromBytes", &from_bytes);
+}

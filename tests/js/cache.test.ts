@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Decoding through a cache gives what a prefill gives; what a cache refuses, forgets and copies. */
+
+import fc from 'fast-check';
+import { type AttentionOptions, type CacheOptions, fromTotal, load, type Tensor } from 'posenc';
+import { describe, expect, it } from 'vitest';
+import { caught } from './support/failure.ts';
+import { anyEncoding, pe } from './support/instance.ts';
+import { expectClose, expectSame, randomTensor, tensor } from './support/numbers.ts';
+import { runs } from './support/runs.ts';
+
+const [H, G, D] = [4, 2, 8];
+/** Rows first .. end - 1 of [B, heads, n, width]. */
+const rowsOf = ({ data, shape }: Tensor, first: number, end: number): Tensor => {
+  const [B, heads, n, width] = shape;
+  const out = new Float32Array(B * heads * (end - first) * width);
+  for (let p = 0; p < B * heads; ++p)
+    out.set(
+      data.subarray((p * n + first) * width, (p * n + end) * width),
+      p * (end - first) * width,
+    );
+  return { data: out, shape: [B, heads, end - first, width] };
+};
+const text = (n: number, B = 1) => ({
+  q: randomTensor([B, H, n, D], 1),
+  k: randomTensor([B, G, n, D], 2),
+  v: randomTensor([B, G, n, D], 3),
+});
+type Text = ReturnType<typeof text>;
+const step = (t: Text, cache: ReturnType<typeof pe.cache>, count = 1, options = {}) => {
+  const at = cache.length;
+  const append = { k: rowsOf(t.k, at, at + count), v: rowsOf(t.v, at, at + count) };
+  return pe.attention(rowsOf(t.q, at, at + count), cache, { causal: true, append, ...options });
+};
+const geometry: CacheOptions = { heads: G, headDim: D, capacity: 64 };
+const table = (...shape: number[]) => randomTensor(shape, 9);
+
+/** One of each way in which a cache has to treat keys. */
+const ways: [id: string, options: object][] = [
+  ['rope', { headDim: D, layout: 'interleaved' }],
+  ['rope-dynamic-ntk', { headDim: D, factor: 4, originalLength: 20 }],
+  [
+    'rope-longrope',
+    {
+      headDim: D,
+      shortFactor: [1, 1, 1.5, 2],
+      longFactor: [1, 2, 4, 8],
+      originalLength: 20,
+      factor: 8,
+    },
+  ],
+  ['xpos', { headDim: D }],
+  ['rerope', { headDim: D, window: 7 }],
+  ['alibi', { heads: H }],
+  ['shaw', { headDim: D, maxDistance: 3, keyTable: table(7, D), queryTable: table(7, D) }],
+  ['cope', { headDim: D, table: table(D, 12) }],
+];
+const tolerances = { f32: 1e-5, f16: 4e-3, i8: 5e-2 };
+
+describe('decoding', () => {
+  const question = fc.record({
+    way: fc.constantFrom(...ways),
+    dtype: fc.constantFrom('f32' as const, 'f16' as const, 'i8' as const),
+    pieces: fc.array(fc.integer({ min: 1, max: 17 }), { minLength: 1, maxLength: 8 }),
+    window: fc.option(fc.integer({ min: 1, max: 20 }), { nil: undefined }),
+    seen: fc.integer({ min: 1, max: 20 }),
+    batch: fc.constantFrom(1, 2),
+  });
+
+  it('gives the last rows of a prefill', () => {
+    fc.assert(
+      fc.property(question, ({ way: [id, options], dtype, pieces, window, seen, batch }) => {
+        using encoding = anyEncoding(pe, id, options);
+        const all = text(
+          pieces.reduce((a, b) => a + b, 0),
+          batch,
+        );
+        using cache = pe.cache({
+          ...geometry,
+          batch,
+          capacity: 200,
+          dtype,
+          encoding,
+          ...(window === undefined ? {} : { window }),
+        });
+        const rules: AttentionOptions = {
+          causal: true,
+          ...(window === undefined ? {} : { window: fromTotal(Math.min(seen, window)) }),
+        };
+        for (const count of pieces) {
+          const at = cache.length;
+          const got = step(all, cache, count, rules);
+          const want = pe.attention(
+            rowsOf(all.q, at, at + count),
+            rowsOf(all.k, 0, at + count),
+            rowsOf(all.v, 0, at + count),
+            { ...rules, encoding },
+          );
+          const atol = tolerances[dtype];
+          expectClose(got.output.data, want.output.data, { rtol: 0, atol }, id);
+        }
+      }),
+      runs(60),
+    );
+  });
+
+  it('sees all of a piece that is longer than the ring, and keeps its end', () => {
+    const all = text(30);
+    using cache = pe.cache({ heads: G, headDim: D, window: 4 });
+    expectClose(
+      step(all, cache, 30).output.data,
+      pe.attention(all.q, all.k, all.v, { causal: true }).output.data,
+      { rtol: 0, atol: 1e-6 },
+    );
+    expect([cache.length, cache.stored]).toEqual([30, 4]);
+    const next = text(1);
+    const k = tensor(
+      [1, G, 5, D],
+      [0, 1].flatMap((g) => [
+        ...rowsOf(all.k, 26, 30).data.subarray(g * 4 * D, (g + 1) * 4 * D),
+        ...next.k.data.subarray(g * D, (g + 1) * D),
+      ]),
+    );
+    const v = tensor(
+      [1, G, 5, D],
+      [0, 1].flatMap((g) => [
+        ...rowsOf(all.v, 26, 30).data.subarray(g * 4 * D, (g + 1) * 4 * D),
+        ...next.v.data.subarray(g * D, (g + 1) * D),
+      ]),
+    );
+    const got = pe.attention(next.q, cache, { append: { k: next.k, v: next.v } });
+    expectClose(got.output.data, pe.attention(next.q, k, v).output.data, { rtol: 0, atol: 1e-6 });
+  });
+
+  it('takes either layout, owned tensors, positions of its own, and keys to be normalised', () => {
+    const all = text(12);
+    const transposed = ({ data, shape: [B, heads, n, width] }: Tensor) =>
+      tensor(
+        [B, n, heads, width],
+        Float32Array.from(data, (_, i) => {
+          const [c, h, t] = [
+            i % width,
+            Math.floor(i / width) % heads,
+            Math.floor(i / (width * heads)) % n,
+          ];
+          const b = Math.floor(i / (width * heads * n));
+          return data[((b * heads + h) * n + t) * width + c];
+        }),
+      );
+    const [k, v] = [rowsOf(all.k, 0, 11), rowsOf(all.v, 0, 11)];
+    const append = { k: rowsOf(all.k, 11, 12), v: rowsOf(all.v, 11, 12) };
+    const q = rowsOf(all.q, 11, 12);
+    using rope = pe.encoding('rope', { headDim: D });
+    const kNorm = { epsilon: 1e-3 };
+    const positions = Float64Array.from({ length: 12 }, (_, i) => 100 + 3 * i);
+    const want = pe.attention(q, all.k, all.v, {
+      encoding: rope,
+      kNorm,
+      queryPositions: positions.subarray(11),
+      keyPositions: positions,
+    });
+    for (const layout of ['bhnd', 'bnhd'] as const) {
+      const as = (x: Tensor) => (layout === 'bhnd' ? x : transposed(x));
+      using cache = pe.cache({ ...geometry, encoding: rope });
+      cache.append(as(k), as(v), positions.subarray(0, 11), { layout, kNorm });
+      using owned = pe.tensor(q.shape, q.data);
+      const got = pe.attention(layout === 'bhnd' ? owned : as(q), cache, {
+        layout,
+        kNorm,
+        append: { k: as(append.k), v: as(append.v), positions: positions.subarray(11) },
+      });
+      expectClose(got.output.data, as(want.output).data, { rtol: 0, atol: 1e-6 });
+    }
+  });
+
+  it('takes masks over the keys held and new, and gives weights over them', () => {
+    const all = text(9);
+    using cache = pe.cache(geometry);
+    cache.append(rowsOf(all.k, 0, 6), rowsOf(all.v, 0, 6));
+    const mask = { data: Uint8Array.from([1, 0, 1, 1, 0, 1, 1, 1, 0]), shape: [9] };
+    const got = step(all, cache, 3, { mask, weights: true, logSumExp: true });
+    const want = pe.attention(rowsOf(all.q, 6, 9), all.k, all.v, {
+      causal: true,
+      mask,
+      weights: true,
+      logSumExp: true,
+    });
+    for (const name of ['output', 'weights', 'logSumExp'] as const)
+      expectClose(got[name]?.data ?? [], want[name]?.data ?? [], { rtol: 0, atol: 1e-6 }, name);
+  });
+});
+
+describe('a cache', () => {
+  it('takes back tokens, forks, and comes back from bytes', () => {
+    const all = text(40);
+    for (const dtype of ['f32', 'f16', 'i8'] as const) {
+      using cache = pe.cache({ ...geometry, dtype });
+      step(all, cache, 20);
+      const bytes = cache.toBytes();
+      using fork = cache.fork();
+      const want = step(all, cache, 5).output.data;
+      expect([cache.length, fork.length]).toEqual([25, 20]);
+      cache.truncate(20);
+      expectSame(step(all, cache, 5).output.data, want);
+      expectSame(step(all, fork, 5).output.data, want);
+      cache.reset();
+      expect(cache.length).toBe(0);
+      cache.fromBytes(bytes);
+      expectSame(step(all, cache, 5).output.data, want);
+    }
+  });
+
+  it('uses the same memory after ten thousand steps as after a hundred', () => {
+    const all = text(1);
+    for (const options of [
+      { capacity: 10000 },
+      { window: 50, sinks: 4 },
+      {
+        window: 50,
+        encoding: pe.encoding('rope-dynamic-ntk', { headDim: D, factor: 2, originalLength: 40 }),
+      },
+    ]) {
+      using cache = pe.cache({ heads: G, headDim: D, ...options });
+      const one = () => pe.attention(all.q, cache, { append: { k: all.k, v: all.v } });
+      const steps = 'capacity' in options ? 10000 : 2000;
+      for (let i = 0; i < 100; ++i) one();
+      const { heapBytes, liveBytes } = pe.info.memory();
+      for (let i = 100; i < steps; ++i) one();
+      expect(pe.info.memory()).toMatchObject({ heapBytes, liveBytes });
+    }
+  });
+
+  it('gives its memory back, once', () => {
+    const { liveBytes } = pe.info.memory();
+    const cache = pe.cache({ ...geometry, capacity: 500 });
+    const fork = cache.fork();
+    expect(pe.info.memory().liveBytes).toBeGreaterThan(liveBytes);
+    cache.dispose();
+    cache.dispose();
+    fork.dispose();
+    expect(pe.info.memory().liveBytes).toBe(liveBytes);
+  });
+});
+
+describe('a refused call says why and changes nothing', () => {
+  const all = text(9);
+  const refused = (call: () => unknown, code: string, field: string) => {
+    const { live, liveBytes } = pe.info.memory();
+    const error = caught(call);
+    expect([error.code, error.field, error.message]).toEqual([code, field, error.message]);
+    expect(error.message.length).toBeLessThanOrEqual(200);
+    expect(pe.info.memory()).toMatchObject({ live, liveBytes });
+  };
+  const make = (options: object) => () => pe.cache({ ...geometry, ...options } as CacheOptions);
+
+  it.each([
+    [{ heads: 0 }, 'OUT_OF_RANGE', 'heads'],
+    [{ headDim: 2.5 }, 'NOT_INTEGER', 'headDim'],
+    [{ capacity: undefined }, 'MISSING_OPTION', 'capacity'],
+    [{ capacity: 2 ** 29 }, 'TOO_LARGE', 'capacity'],
+    [{ dtype: 'bf16' }, 'OUT_OF_RANGE', 'dtype'],
+    [{ sinks: 2 }, 'MISSING_OPTION', 'window'],
+    [{ positions: 'cache' }, 'OPTION_NOT_APPLICABLE', 'positions'],
+    [{ encoding: {} }, 'WRONG_TYPE', 'encoding'],
+    [{ size: 3 }, 'UNKNOWN_OPTION', 'size'],
+    [{ encoding: pe.encoding('rope', { headDim: 4 }) }, 'SHAPE_MISMATCH', 'headDim'],
+  ])('pe.cache(%j)', (options, code, field) => refused(make(options), code, field));
+
+  it('where tokens do not fit, or the question does not', async () => {
+    using cache = pe.cache({ ...geometry, capacity: 8 });
+    step(all, cache, 6);
+    const q = rowsOf(all.q, 6, 7);
+    const append = { k: rowsOf(all.k, 6, 9), v: rowsOf(all.v, 6, 9) };
+    refused(() => cache.append(append.k, append.v), 'CACHE_FULL', 'append');
+    refused(() => pe.attention(q, cache, { append }), 'CACHE_FULL', 'append');
+    refused(() => cache.append(randomTensor([1, 3, 1, D]), append.v), 'SHAPE_MISMATCH', 'k');
+    refused(() => cache.append(append.k, randomTensor([1, G, 2, D])), 'SHAPE_MISMATCH', 'v');
+    refused(() => pe.attention(randomTensor([1, 3, 1, D]), cache), 'HEADS_NOT_DIVISIBLE', 'q');
+    refused(() => pe.attention(randomTensor([1, 4, 1, 6]), cache), 'SHAPE_MISMATCH', 'k');
+    refused(
+      () => pe.attention(q, cache, { keyLengths: [3] }),
+      'OPTION_NOT_APPLICABLE',
+      'keyLengths',
+    );
+    refused(
+      () => pe.attention(q, cache, { keyPositions: [3] }),
+      'OPTION_NOT_APPLICABLE',
+      'keyPositions',
+    );
+    refused(() => pe.attention(q, all.k, all.v, { append }), 'OPTION_NOT_APPLICABLE', 'append');
+    refused(() => cache.truncate(7), 'OUT_OF_RANGE', 'length');
+    refused(() => cache.fromBytes(new Uint8Array(10)), 'BAD_HEADER', 'bytes');
+    refused(() => cache.fromBytes(cache.toBytes().subarray(0, 200)), 'TRUNCATED', 'bytes');
+    using rope = pe.encoding('rope', { headDim: D });
+    using other = pe.encoding('rope', { headDim: D });
+    using turned = pe.cache({ ...geometry, encoding: rope });
+    refused(() => pe.attention(q, turned, { encoding: other }), 'CACHE_STALE', 'encoding');
+    refused(() => turned.fromBytes(cache.toBytes()), 'SHAPE_MISMATCH', 'bytes');
+    const elsewhere = await load({ fresh: true });
+    refused(() => elsewhere.attention(q, cache), 'FOREIGN_HANDLE', 'cache');
+    expect(cache.length).toBe(6);
+  });
+
+  it('after dispose, of itself or of its encoding', () => {
+    const gone = pe.cache(geometry);
+    gone.dispose();
+    for (const call of [
+      () => gone.length,
+      () => gone.append(all.k, all.v),
+      () => pe.attention(all.q, gone),
+      () => gone.fork(),
+      () => gone.toBytes(),
+    ])
+      refused(call, 'DISPOSED', 'cache');
+    const rope = pe.encoding('rope', { headDim: D });
+    using cache = pe.cache({ ...geometry, encoding: rope });
+    rope.dispose();
+    refused(() => pe.attention(all.q, cache), 'DISPOSED', 'encoding');
+  });
+
+  it('when its own call is answered with another', () => {
+    using cache = pe.cache(geometry);
+    const meddling = {
+      get data() {
+        if (cache.length === 0) cache.append(all.k, all.v);
+        return all.q.data;
+      },
+      shape: all.q.shape,
+    };
+    const error = caught(() => pe.attention(meddling, cache, { append: { k: all.k, v: all.v } }));
+    expect(error.code).toBe('REENTRANT');
+    expect(cache.length).toBe(9);
+  });
+});
