@@ -137,7 +137,7 @@ check('attention options', [
   [
     'append, which needs a cache',
     attend({ append: { k: q, v: q } }),
-    { code: 'UNSUPPORTED', field: 'append', says: ['append'] },
+    { code: 'OPTION_NOT_APPLICABLE', field: 'append', says: ['append'] },
   ],
   ['a misspelt option', attend({ casual: true }), { code: 'UNKNOWN_OPTION', says: ['causal?'] }],
   ['causal 1', attend({ causal: 1 }), { code: 'WRONG_TYPE', field: 'causal' }],
