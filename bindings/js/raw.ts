@@ -201,7 +201,6 @@ export interface RawModule {
     keys: number,
     out: number,
   ): Status;
-  checkPositions(handle: number, positions: number, count: number, axes: number): Status;
   attention(args: RawAttention): Status;
   /** `out` and `logSumExp` are read; gradients at 0 are not wanted, and all others start from zeros. */
   attentionBackward(

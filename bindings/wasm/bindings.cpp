@@ -94,11 +94,6 @@ int rotation_growth(Address handle) {
 }
 int plan_pairs(Address handle) { return static_cast<int>(encoding(handle).rotation().pairs); }
 
-int check_positions(Address handle, Address positions, int count, int axes) {
-  return report(
-      encoding(handle).accepts(posenc::Positions::of(at<const double>(positions), count, axes)));
-}
-
 int embed(Address handle, Address x, Address from, int batch, int heads, int rows, int width,
           Address positions, int position_rows, int axes) {
   return report(posenc::embed(encoding(handle), {.x = at<float>(x),
@@ -375,7 +370,6 @@ EMSCRIPTEN_BINDINGS(posenc) {
   function("biasHeads", &bias_heads);
   function("rotationGrowth", &rotation_growth);
   function("planPairs", &plan_pairs);
-  function("checkPositions", &check_positions);
   function("embed", &embed);
   function("embedBackward", &embed_backward);
   function("rotate", &rotate);

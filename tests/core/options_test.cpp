@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "posenc/core/option_bag.hpp"
 #include "reference/errors.hpp"
 #include "reference/numbers.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Options by name: the descriptors an encoding declares, the bag of values a caller fills, and the
-/// one decoder that turns the bag into the encoding's Options or names what is wrong with it.
+/// Options by name: the descriptors an encoding declares, and the one decoder that turns a bag of
+/// values into the encoding's Options or names what is wrong with it.
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "posenc/core/memory.hpp"
+#include "posenc/core/option_bag.hpp"
 #include "posenc/core/result.hpp"
 #include "posenc/core/spec.hpp"
 
@@ -29,18 +30,6 @@ struct Table {
 };
 
 enum class OptionKind : std::uint8_t { integer, number, boolean, choice, names, list, table };
-
-/// A value as it arrives. Views point into the caller's memory until the decoder has copied them.
-struct OptionValue {
-  enum class Kind : std::uint8_t { number, boolean, text, list, table };
-  Kind kind = Kind::number;
-  double number = 0;  ///< also the boolean, as 0 or 1
-  std::string_view text{};
-  std::span<const double> list{};
-  const float* table = nullptr;
-  std::array<Index, 3> shape{};
-  int rank = 0;
-};
 
 /// What the decoder must know of an option; `assign` and `read` hide the member.
 struct OptionRule {
@@ -258,44 +247,6 @@ struct FieldOf {
     f.max = max;
     return f;
   }
-};
-
-/// Values by name, in the order given. Holds views, copies nothing and allocates nothing: names and
-/// values must live until the encoding was made, and for its error's sake a little longer.
-class OptionBag {
- public:
-  static constexpr std::size_t capacity = 32;
-  struct Entry {
-    std::string_view name;
-    OptionValue value;
-  };
-
-  void clear() { size_ = 0; }
-  /// False when full: more names than any encoding has.
-  bool add(std::string_view name, const OptionValue& value) {
-    if (size_ == capacity) return false;
-    entries_[size_++] = {name, value};
-    return true;
-  }
-  bool number(std::string_view name, double value) { return add(name, {.number = value}); }
-  bool boolean(std::string_view name, bool value) {
-    return add(name, {.kind = OptionValue::Kind::boolean, .number = value ? 1.0 : 0.0});
-  }
-  bool text(std::string_view name, std::string_view value) {
-    return add(name, {.kind = OptionValue::Kind::text, .text = value});
-  }
-  bool list(std::string_view name, std::span<const double> value) {
-    return add(name, {.kind = OptionValue::Kind::list, .list = value});
-  }
-  bool table(std::string_view name, const float* data, std::array<Index, 3> shape, int rank) {
-    return add(name,
-               {.kind = OptionValue::Kind::table, .table = data, .shape = shape, .rank = rank});
-  }
-  std::span<const Entry> entries() const { return {entries_.data(), size_}; }
-
- private:
-  std::array<Entry, capacity> entries_{};
-  std::size_t size_ = 0;
 };
 
 /// The rules alone, without the prose: what a binary needs to carry.

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "posenc/core/encoding.hpp"
-#include "posenc/core/options.hpp"
+#include "posenc/core/option_bag.hpp"
 
 namespace posenc {
 

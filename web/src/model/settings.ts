@@ -2,8 +2,8 @@
 // From a manifest entry and what the visitor changed to the options object of the package.
 import {
   actsAt,
-  type Dimension,
   type EncodingInfo,
+  type Extent,
   type FieldInfo,
   type FieldValue,
 } from './manifest.ts';
@@ -70,7 +70,7 @@ export function freeSizes(info: EncodingInfo): FreeSize[] {
   const found = new Map<string, FreeSize>();
   for (const table of info.tables)
     table.shape.forEach((size, axis) => {
-      if (typeof size === 'number' || size.free === undefined || found.has(size.free)) return;
+      if (typeof size === 'number' || !('free' in size) || found.has(size.free)) return;
       const isLast = axis > 0 && axis === table.shape.length - 1;
       const widthOf = !isLast
         ? undefined
@@ -79,7 +79,7 @@ export function freeSizes(info: EncodingInfo): FreeSize[] {
           : actsAt(info, 'value')
             ? 'values'
             : undefined;
-      found.set(size.free, { name: size.free, example: size.example ?? 64, widthOf });
+      found.set(size.free, { name: size.free, example: size.example, widthOf });
     });
   return [...found.values()];
 }
@@ -95,16 +95,16 @@ export const sizeOf = (size: FreeSize, settings: Settings): number =>
 
 export function tableShape(
   info: EncodingInfo,
-  shape: readonly (Dimension | number)[],
+  shape: readonly Extent[],
   settings: Settings,
 ): number[] {
   return shape.map((size) => extent(info, size, settings));
 }
 
-function extent(info: EncodingInfo, size: Dimension | number, settings: Settings): number {
+function extent(info: EncodingInfo, size: Extent, settings: Settings): number {
   if (typeof size === 'number') return size;
-  if (size.free !== undefined) return settings.sizes[size.free] ?? size.example ?? 64;
-  const value = size.option === undefined ? 0 : effective(info, size.option, settings);
+  if ('free' in size) return settings.sizes[size.free] ?? size.example;
+  const value = effective(info, size.option, settings);
   return Math.trunc((Number(value ?? 0) * (size.times ?? 1)) / (size.over ?? 1)) + (size.plus ?? 0);
 }
 
@@ -127,7 +127,7 @@ export function optionsOf(info: EncodingInfo, settings: Settings): Options {
       );
     options[table.name] = {
       shape,
-      data: normal(hash(`${table.name}:${shape.join('x')}`), count, table.deviation ?? 1),
+      data: normal(hash(`${table.name}:${shape.join('x')}`), count, table.deviation),
     };
   }
   return options;
