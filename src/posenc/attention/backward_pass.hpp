@@ -110,7 +110,7 @@ class Backward {
       for (Index j = 0; j < keys; j += width) {
         const float* panel = scores_.panels.keys(copy, j);
         bool& finite = keys_finite_[copy * (keys / tile + 1) + j / tile];
-        finite = finite || j % tile == 0;
+        finite = j % tile == 0 || finite;  // in this order: at first it holds nothing
         for (Index k = 0; k < depth; ++k)
           for (Index c = 0; c < width; ++c) {
             const float x = panel[k * width + c];

@@ -4,6 +4,7 @@
 
 #include "posenc/attention/block.hpp"
 #include "posenc/attention/direct.hpp"
+#include "posenc/attention/online_softmax.hpp"
 #include "posenc/attention/panels.hpp"
 #include "posenc/attention/score_sites.hpp"
 #include "posenc/attention/visibility.hpp"
