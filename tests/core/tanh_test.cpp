@@ -18,11 +18,11 @@ float tanh_of(float x) {
   return tanh<Arch>(xsimd::batch<float, Arch>(x)).get(0);
 }
 
-/// Every 997th float from the smallest to where tanh is 1. With a step of 1 the worst is 1.4567 ulp,
+/// Every 4999th float from the smallest to where tanh is 1. With a step of 1 the worst is 1.4567 ulp,
 /// at 0.630777836.
 TYPED_TEST(Tanh, IsWithinTwoUlp) {
   double worst = 0;
-  for (std::uint32_t bits = 1; bits < std::bit_cast<std::uint32_t>(12.0f); bits += 997) {
+  for (std::uint32_t bits = 1; bits < std::bit_cast<std::uint32_t>(12.0f); bits += 4999) {
     const auto x = std::bit_cast<float>(bits);
     const double want = std::tanh(static_cast<double>(x));
     const auto rounded = static_cast<float>(want);
