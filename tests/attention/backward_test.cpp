@@ -261,6 +261,20 @@ TYPED_TEST(AttentionGradients, OfWhatIsHiddenAreZeroWhateverItHolds) {
   }
 }
 
+TEST(BackwardPass, WritesNothingWhereMemoryEnds) {
+  const AttentionShape s{.queries = 3, .keys = 4, .head_dim = 2, .value_dim = 2};
+  Question question = Question::of(s);
+  const Given given = reference::ask(question);
+  const Array<float> by(s.queries * s.value_dim, 1);
+  const MemoryUse before = memory_use();
+  const reference::AllocationsFailAfter limit(0);
+  const Gradients got = gradients(question, given, by, DefaultRun{});
+  EXPECT_TRUE(reference::fails_with(got.status, Errc::out_of_memory, ""));
+  for (const Array<float>* x : {&got.q, &got.k, &got.v})
+    for (float value : *x) EXPECT_TRUE(std::isnan(value));
+  EXPECT_EQ(memory_use().bytes, before.bytes);
+}
+
 // --- encodings ------------------------------------------------------------------------------------
 
 const reference::Wishes wishes{
