@@ -8,8 +8,9 @@ target_link_libraries(posenc_wasm PRIVATE posenc)
 # Or the compiler would recognise what these loops do, and call the function they are in.
 set_source_files_properties(bindings/wasm/copy.cpp PROPERTIES COMPILE_OPTIONS -fno-builtin)
 # The boundary and the option decoder run once a call: small beats fast there.
-set_source_files_properties(bindings/wasm/bindings.cpp bindings/wasm/cache_bindings.cpp src/posenc/cache/cache_bytes.cpp
-  src/posenc/core/options.cpp PROPERTIES COMPILE_OPTIONS -Os)
+set_source_files_properties(bindings/wasm/bindings.cpp bindings/wasm/cache_bindings.cpp src/posenc/core/options.cpp
+  src/posenc/attention/arguments.cpp src/posenc/attention/merge.cpp
+  src/posenc/cache/cache_attention.cpp src/posenc/cache/cache_bytes.cpp src/posenc/cache/kv_cache.cpp PROPERTIES COMPILE_OPTIONS -Os)
 # Without run-time type information Embind cannot name types it was not told of, and says so at compile time unless this is 0.
 target_compile_definitions(posenc_wasm PRIVATE EMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0)
 target_compile_options(posenc_wasm PRIVATE -fno-exceptions -fno-rtti)
