@@ -20,7 +20,7 @@ struct AttentionShape {
   Index heads = 1;     ///< H, a multiple of kv_heads; query head h uses key head h / (H / G)
   Index kv_heads = 1;  ///< G
   Index queries = 0;   ///< T
-  Index keys = 128;    ///< S
+  Index keys = 0;      ///< S
   Index head_dim = 0;  ///< D, of queries and keys
   Index value_dim = 0;
   constexpr Index group() const { return heads / kv_heads; }

@@ -142,10 +142,10 @@ class Shaw : public EncodingDefaults {
 
   /// Of the sums of table i, in the order of `gradients`.
   Index start(Index i) const {
-    const std::array all{&o_.key_table, &o_.value_table, &o_.query_table};
     Index sum = 0;
-    for (std::size_t t = 0; t < static_cast<std::size_t>(i); ++t)
-      sum += static_cast<Index>(all[t]->data.size());
+    if (i > 0) sum += static_cast<Index>(o_.key_table.data.size());
+    if (i > 1) sum += static_cast<Index>(o_.value_table.data.size());
+    if (i > 2) sum += static_cast<Index>(o_.query_table.data.size());
     return sum;
   }
   Index reach() const { return o_.max_distance; }
