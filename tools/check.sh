@@ -10,11 +10,19 @@ bash tools/setup.sh
 . tools/targets.sh
 . tools/formatting.sh
 
-# Compiled as the instrumented build compiles it, since clang-tidy reads Clang's flags.
+# The library as the instrumented build compiles it, since clang-tidy reads Clang's flags; the boundary with Emscripten's.
 lint_cpp() {
   configure sanitize -DCMAKE_CXX_COMPILER="$POSENC_CLANGXX"
   git ls-files -co --exclude-standard -- 'src/*.cpp' |
     xargs -r -P "$jobs" -n 1 "$POSENC_CLANG_TIDY" -p build/sanitize --quiet
+}
+lint_boundary() {
+  local emscripten
+  emscripten=$("$EMSCRIPTEN_ROOT/em++" --cflags)
+  # shellcheck disable=SC2086  # flags are words
+  git ls-files -co --exclude-standard -- 'bindings/wasm/*.cpp' |
+    xargs -r -P "$jobs" -I '{}' "$POSENC_CLANG_TIDY" --quiet '{}' -- $emscripten -std=c++20 -msimd128 -fno-exceptions -fno-rtti \
+      -DEMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0 -Isrc ${POSENC_XSIMD_INCLUDE:+-isystem "$POSENC_XSIMD_INCLUDE"}
 }
 
 if [ "${1:-}" = --fix ]; then step 'format: write' formatting_fix; fi
@@ -27,6 +35,10 @@ check() {
 check 'format' formatting_current
 check 'build: manifest' configure_and_build native posenc_manifest
 check 'generated files' generated_current
+# The tests are typed against the package as published.
+check 'build: WebAssembly module' configure_and_build wasm posenc_wasm
+check 'build: npm package' npm run --silent build:js
 check 'types' npm run --silent typecheck
-check 'clang-tidy' lint_cpp
+check 'clang-tidy: library' lint_cpp
+check 'clang-tidy: boundary' lint_boundary
 exit $failed

@@ -2,7 +2,7 @@
 /** `attentionBackward`: the gradients of what went into `attention`, from that of its output. */
 
 import { Arena, type Slot } from './arena.js';
-import { nowhere, place, type Question, readQuestion } from './attention.js';
+import { nowhere, place, type Question, readInPlace, readQuestion } from './attention.js';
 import { type AttentionOptions, ofForward, readOptions, where } from './attention-options.js';
 import { mismatch } from './attention-shapes.js';
 import type { Engine } from './engine.js';
@@ -59,7 +59,7 @@ export function attentionBackward(
   for (const name of out.keys())
     if (!(results as readonly string[]).includes(name))
       throw unknownOption(where, `out.${name}`, results);
-  const taken: OutRules['sources'][number][] = [...sources, ...forward];
+  const taken: OutRules['sources'][number][] = [...readInPlace(question), ...forward];
   const targets = results.map((name, i) => {
     const rules = { sources: taken, field: `out.${name}` };
     const target = captureTarget(engine, where, out.get(name), sources[i].shape, rules);

@@ -8,7 +8,7 @@ import type { Engine } from './engine.js';
 import { fault, shapeText, text } from './errors.js';
 import { isArray, isView } from './intrinsics.js';
 import type { RawAttention } from './raw.js';
-import { capture } from './tensor.js';
+import { capture, type Source } from './tensor.js';
 import { choice, copyNumbers, finite, record, unknownOption } from './validate.js';
 
 type Numbers = Pick<
@@ -32,6 +32,8 @@ export interface Scores {
   numbers: Numbers;
   /** Puts what is more than a number where the call finds it. */
   place(arena: Arena): { sinks: Slot; qNormWeight: Slot; kNormWeight: Slot };
+  /** What is read where it lies, and so must not be written to. */
+  sources: readonly Source[];
   /** The shapes of what can be learned, where it was given. */
   shapes: Readonly<Record<'sinks' | 'qNorm' | 'kNorm', readonly number[] | undefined>>;
 }
@@ -71,6 +73,7 @@ export function readScores(engine: Engine, given: Given, shapes: Shapes): Scores
       qNormWeight: q.weight(arena),
       kNormWeight: k.weight(arena),
     }),
+    sources: [q.source, k.source].filter((one) => one !== undefined),
     shapes: {
       sinks: given.get('sinks') === undefined ? undefined : [shapes.heads],
       qNorm: q.shape,
@@ -135,7 +138,15 @@ export function readNorm(
   where = 'attention',
 ) {
   if (value === undefined)
-    return { kind: 0, heads: 1, epsilon: 0, after: false, weight: noPlace, shape: undefined };
+    return {
+      kind: 0,
+      heads: 1,
+      epsilon: 0,
+      after: false,
+      weight: noPlace,
+      shape: undefined,
+      source: undefined,
+    };
   const read = record(where, field, value);
   for (const name of read.keys())
     if (!known.includes(name)) throw unknownOption(where, `${field}.${name}`, known);
@@ -156,8 +167,14 @@ function readWeight(
   value: unknown,
   heads: number,
   width: number,
-): { weight: Place; heads: number; shape: readonly number[] | undefined } {
-  if (value === undefined) return { weight: noPlace, heads: 1, shape: undefined };
+): {
+  weight: Place;
+  heads: number;
+  shape: readonly number[] | undefined;
+  source: Source | undefined;
+} {
+  const none = { shape: undefined, source: undefined };
+  if (value === undefined) return { weight: noPlace, heads: 1, ...none };
   const refuse = (shape: readonly number[]) =>
     mismatch(
       'SHAPE_MISMATCH',
@@ -168,11 +185,11 @@ function readWeight(
   if (isArray(value) || isView(value)) {
     const copy = copyNumbers(where, field, value, `a list of ${width} numbers`);
     if (copy.length !== width) throw refuse([copy.length]);
-    return { weight: (arena) => arena.floats(copy), heads: 1, shape: [width] };
+    return { weight: (arena) => arena.floats(copy), heads: 1, shape: [width], source: undefined };
   }
   const source = capture(engine, where, field, value);
   const { shape } = source;
   const each = shape.length === 2 && shape[0] === heads;
   if (shape[shape.length - 1] !== width || !(shape.length === 1 || each)) throw refuse(shape);
-  return { weight: (arena) => arena.input(source), heads: each ? heads : 1, shape };
+  return { weight: (arena) => arena.input(source), heads: each ? heads : 1, shape, source };
 }

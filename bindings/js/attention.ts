@@ -119,13 +119,21 @@ export interface Question {
 }
 
 export const nowhere: Slot = { address: 0 };
+
+/** What the call reads where it lies, and so must not be written to. */
+export function readInPlace({ sources, mask, scores }: Question): readonly Source[] {
+  return [...sources, ...scores.sources, ...(mask?.source === undefined ? [] : [mask.source])];
+}
+
 const none = new Float64Array(0);
 
 function compute(engine: Engine, question: Question, given: Given): AttentionResult {
-  const { shapes, sources, tokens } = question;
+  const { shapes, tokens } = question;
   const wants = (name: 'weights' | 'logSumExp') => boolean(where, name, given.get(name) ?? false);
   const [wantsWeights, wantsLogSumExp] = [wants('weights'), wants('logSumExp')];
-  const output = captureTarget(engine, where, given.get('out'), shapes.output, { sources });
+  const output = captureTarget(engine, where, given.get('out'), shapes.output, {
+    sources: readInPlace(question),
+  });
   const weights = wantsWeights ? freshTarget(where, shapes.weights) : undefined;
   const logSumExp = wantsLogSumExp ? freshTarget(where, shapes.rows) : undefined;
   const arena = new Arena(engine);

@@ -7,7 +7,7 @@ import type { Engine } from './engine.js';
 import { shapeText, text } from './errors.js';
 import { isArray, isOutOfBounds, isView, typedArrayLength, typedArrayName } from './intrinsics.js';
 import { holdingOf } from './owned.js';
-import { capture } from './tensor.js';
+import { capture, type Source } from './tensor.js';
 import { shape as checkShape, detached, reading, roomFor, sizeOf } from './validate.js';
 
 export interface Mask {
@@ -15,6 +15,8 @@ export interface Mask {
   readonly isFloat: boolean;
   /** In elements, of batch, head, row and column; 0 repeats. */
   readonly strides: readonly number[];
+  /** What is read where it lies, and so must not be written to. */
+  readonly source?: Source;
   place(arena: Arena): Slot;
   /** Looks at the values where they were placed. */
   check(address: number): void;
@@ -58,6 +60,7 @@ function floats(engine: Engine, given: unknown, shapes: Shapes): Mask {
     shape: source.shape,
     isFloat: true,
     strides,
+    source,
     place: (arena) => arena.input(source),
     check: (address) => refuseNaN(engine, address / 4, source.size),
   };

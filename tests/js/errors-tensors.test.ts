@@ -6,6 +6,10 @@ import { pe } from './support/instance.ts';
 import { randomTensor, tensor } from './support/numbers.ts';
 import { attend, check, four, q, type Row, rotate } from './support/refused-calls.ts';
 
+/** One query of width 4, and four keys. */
+const row = randomTensor([1, 1, 4]);
+const rows = randomTensor([1, 4, 4]);
+
 check('shapes and buffers', [
   [
     '26 no data for a shape',
@@ -184,6 +188,31 @@ check('shapes and buffers', [
     '42 out that is q',
     attend({ out: q }),
     { code: 'OVERLAP', field: 'out', says: ['apart from the inputs'] },
+  ],
+  [
+    '42 out that is the mask, which weights read once more',
+    () => {
+      const mask = pe.tensor([1, 1, 4], [0, 0, -Infinity, 0]);
+      try {
+        return pe.attention(row, rows, rows, { mask, out: mask, weights: true });
+      } finally {
+        mask.dispose();
+      }
+    },
+    { code: 'OVERLAP', field: 'out' },
+  ],
+  [
+    '42 out that is the weight of a norm',
+    () => {
+      const weight = pe.tensor([4], [1, 1, 1, 1]);
+      const out = { data: weight.data, shape: [1, 1, 4] };
+      try {
+        return pe.attention(row, rows, rows, { qNorm: { weight }, out });
+      } finally {
+        weight.dispose();
+      }
+    },
+    { code: 'OVERLAP', field: 'out' },
   ],
   [
     '44 bytes out of step',

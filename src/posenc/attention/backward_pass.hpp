@@ -34,6 +34,8 @@ class Backward {
     carve_own(arena);
   }
   POSENC_COLD void compute() {
+    // Shapes without elements may name any number of heads, which need not be walked.
+    if (s_.queries == 0 && s_.keys == 0) return;
     Placement& placement = scores_.placement;
     for (Index b = 0; b < s_.batch; ++b) {
       const bool moved = b == 0 || placement.sets() > 1;

@@ -54,7 +54,7 @@ class Buffer {
   }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
-  ~Buffer() { release(data_, size_ * sizeof(T)); }
+  ~Buffer() { release(static_cast<void*>(data_), size_ * sizeof(T)); }
 
   /// Zero-filled.
   static Result<Buffer> make(std::size_t count) {

@@ -78,12 +78,13 @@ class Deberta : public EncodingDefaults {
         return Error{.code = Errc::missing_option,
                      .field = field,
                      .expected = "given, since terms asks for it"};
-    if (o.buckets && *o.buckets / 2 >= o.max_distance - 1)
+    const int half = o.buckets.value_or(0) / 2;
+    if (o.buckets && half >= o.max_distance - 1)
       return Error{.code = Errc::out_of_range,
                    .field = "maxDistance",
                    .expected = "more than half of buckets plus 1",
                    .received = static_cast<double>(o.max_distance),
-                   .low = static_cast<double>(*o.buckets / 2 + 2),
+                   .low = static_cast<double>(half + 2),
                    .high = 65536};
     Deberta made(o);
     if (Status s = made.index_distances(o); !s) return s.error();

@@ -73,13 +73,14 @@ struct MropeSchedule : ScheduleDefaults {
                      .index = static_cast<double>(a)};
       sum += pairs;
     }
-    if (sum != static_cast<double>(rotary_dim / 2))
+    const Index all = rotary_dim / 2;
+    if (sum != static_cast<double>(all))
       return Error{.code = Errc::out_of_range,
                    .field = "sections",
                    .expected = "of the sum rotaryDim / 2",
                    .received = sum,
-                   .low = static_cast<double>(rotary_dim / 2),
-                   .high = static_cast<double>(rotary_dim / 2)};
+                   .low = static_cast<double>(all),
+                   .high = static_cast<double>(all)};
     if (!o.interleaved) return {};
     if (o.frequencies == SectionFrequencies::per_axis)
       return Error{.code = Errc::option_not_applicable,
