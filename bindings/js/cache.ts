@@ -36,7 +36,10 @@ export interface KVCache {
   reset(): void;
   /** Another cache with the same tokens; what both hold is stored once until one of them changes it. */
   fork(): KVCache;
-  /** The tokens as bytes, for `fromBytes` of a cache made with the same options. */
+  /**
+   * The tokens as bytes, for `fromBytes` of a cache made with the same options. Of encodings the names are
+   * compared, and the frequencies where keys are kept rotated; what else they were given is not.
+   */
   toBytes(): Uint8Array;
   /** Puts the tokens of `toBytes` in the place of its own. */
   fromBytes(bytes: Uint8Array | ArrayBuffer): void;

@@ -68,8 +68,9 @@ class KVCache {
   /// Another cache that begins with the same tokens. Pages are shared until one of the two writes.
   Result<KVCache> fork() const;
 
-  /// A conversation as bytes, and back into a cache made with the same options: those of an encoding
-  /// as far as stored keys show them. `to_bytes` and `fork` need the encodings no more.
+  /// A conversation as bytes, and back into a cache made with the same options. Of encodings their
+  /// names are compared, and frequencies where keys are kept rotated. `to_bytes` and `fork` need the
+  /// encodings no more.
   Index byte_size() const;
   void to_bytes(std::byte* out) const;
   /// Errors: BAD_HEADER, TRUNCATED, BAD_TENSOR, and SHAPE_MISMATCH for another kind of cache.
