@@ -6,7 +6,7 @@ import type { Engine } from './engine.js';
 import { fault } from './errors.js';
 import { encodingOf, type Held } from './handles.js';
 import { isArray } from './intrinsics.js';
-import { choice, integer, reading, options as readOptions } from './validate.js';
+import { choice, integer, or, reading, options as readOptions } from './validate.js';
 
 export interface CacheOptions {
   /** @default 1 */
@@ -67,7 +67,7 @@ const most = 2 ** 30 - 1;
 export function readCacheOptions(engine: Engine, options: unknown) {
   const given = readOptions(where, options, names);
   const count = (name: (typeof names)[number], min: number, preset?: number) => {
-    const value = given.get(name) ?? preset;
+    const value = or(given.get(name), preset);
     if (value === undefined)
       throw fault('MISSING_OPTION', { where, field: name, expected: `an integer from ${min}` });
     return integer(where, name, value, { min, max: most });
@@ -83,7 +83,7 @@ export function readCacheOptions(engine: Engine, options: unknown) {
     });
   const encodings = readEncodings(engine, given.get('encoding'));
   const streams = sinks > 0 && encodings.every(({ held }) => held.info.axes === 1);
-  const positions = given.get('positions') ?? (streams ? 'cache' : 'text');
+  const positions = or(given.get('positions'), streams ? 'cache' : 'text');
   const ownPositions = choice(where, 'positions', positions, ['text', 'cache']) === 'cache';
   if (ownPositions && window === 0)
     throw fault('OPTION_NOT_APPLICABLE', {
@@ -98,7 +98,7 @@ export function readCacheOptions(engine: Engine, options: unknown) {
     headDim,
     valueDim: count('valueDim', 0, headDim),
     capacity: count('capacity', 1, window === 0 ? undefined : 1),
-    dtype: dtypes.indexOf(choice(where, 'dtype', given.get('dtype') ?? 'f32', dtypes)),
+    dtype: dtypes.indexOf(choice(where, 'dtype', or(given.get('dtype'), 'f32'), dtypes)),
     window,
     sinks,
     ownPositions,

@@ -14,7 +14,7 @@ import { disposed, foreign, giveBack, makeDisposable } from './owned.js';
 import { type CapturedPositions, capturePositions } from './positions.js';
 import { capture, type Source } from './tensor.js';
 import type { Positions, TensorInput } from './types.js';
-import { choice, integer, options as readOptions, roomFor } from './validate.js';
+import { choice, integer, or, options as readOptions, roomFor } from './validate.js';
 
 export interface AppendOptions {
   /** Of k and v. @default 'bhnd' */
@@ -188,7 +188,7 @@ class Cache implements Omit<KVCache, typeof Symbol.dispose> {
     const where = 'cache.append';
     const changes = changesOf(past);
     const given = readOptions(where, options, ['layout', 'kNorm']);
-    const layout = choice(where, 'layout', given.get('layout') ?? 'bhnd', ['bhnd', 'bnhd']);
+    const layout = choice(where, 'layout', or(given.get('layout'), 'bhnd'), ['bhnd', 'bnhd']);
     const sources = [capture(engine, where, 'k', k), capture(engine, where, 'v', v)];
     const count = requireTokens(where, past, sources, layout);
     const norm = readNorm(engine, 'kNorm', given.get('kNorm'), shape.heads, shape.headDim, where);

@@ -263,6 +263,8 @@ describe('a refused call says why and changes nothing', () => {
     [{ positions: 'cache' }, 'OPTION_NOT_APPLICABLE', 'positions'],
     [{ encoding: {} }, 'WRONG_TYPE', 'encoding'],
     [{ size: 3 }, 'UNKNOWN_OPTION', 'size'],
+    [{ dtype: null }, 'WRONG_TYPE', 'dtype'],
+    [{ sinks: null }, 'WRONG_TYPE', 'sinks'],
     [{ encoding: pe.encoding('rope', { headDim: 4 }) }, 'SHAPE_MISMATCH', 'headDim'],
   ])('pe.cache(%j)', (options, code, field) => refused(make(options), code, field));
 
