@@ -5,7 +5,12 @@
  */
 
 import type { Engine } from './engine.js';
-import { typedArraySet } from './intrinsics.js';
+import {
+  typedArrayBuffer,
+  typedArrayBytes,
+  typedArrayOffset,
+  typedArraySet,
+} from './intrinsics.js';
 import type { Target } from './target.js';
 import type { Source } from './tensor.js';
 
@@ -70,8 +75,13 @@ export class Arena {
   }
 
   copyOf(view: Uint8Array): Slot {
-    return this.bytes(view.byteLength, (at) => {
-      typedArraySet(this.#engine.u8, view, at);
+    // The module's own memory moves when it grows, which allocating may make it do.
+    const [from, size] = [typedArrayOffset(view), typedArrayBytes(view)];
+    const own = typedArrayBuffer(view) === this.#engine.u8.buffer;
+    return this.bytes(size, (at) => {
+      const heap = this.#engine.u8;
+      if (own) heap.copyWithin(at, from, from + size);
+      else typedArraySet(heap, view, at);
     });
   }
 

@@ -3,7 +3,14 @@
 
 import { type Given, where } from './attention-options.js';
 import { mismatch, readShapes, type Shapes } from './attention-shapes.js';
-import { lengthOf, type Past, readTokenPositions, requireTokens, storedOf } from './cache.js';
+import {
+  changesOf,
+  lengthOf,
+  type Past,
+  readTokenPositions,
+  requireTokens,
+  storedOf,
+} from './cache.js';
 import type { Engine } from './engine.js';
 import type { Held } from './handles.js';
 import type { CapturedPositions } from './positions.js';
@@ -12,8 +19,10 @@ import { record, unknownOption } from './validate.js';
 
 export interface PastTokens {
   past: Past;
-  /** When the arguments were read. */
+  /** As it was before the arguments were read. */
   length: number;
+  stored: number;
+  changes: number;
   /** New tokens. */
   count: number;
   /** New keys and values, or nothing. */
@@ -37,7 +46,7 @@ export function readPast(
         'left out with a cache, whose sequences are of one length: use a mask',
         given.get(field),
       );
-  const length = lengthOf(past);
+  const before = { changes: changesOf(past), length: lengthOf(past), stored: storedOf(past) };
   const append = given.get('append');
   const read = record(where, 'append', append);
   for (const name of read.keys())
@@ -51,7 +60,7 @@ export function readPast(
       'left out: the cache knows where its tokens stand, and append.positions says it of new ones',
       keyPositions,
     );
-  if (append === undefined) return { past, length, count: 0, sources: [], positions: undefined };
+  if (append === undefined) return { past, ...before, count: 0, sources: [], positions: undefined };
   const sources = (['k', 'v'] as const).map((name) =>
     capture(engine, where, `append.${name}`, read.get(name)),
   );
@@ -63,17 +72,17 @@ export function readPast(
     past,
     count,
   );
-  return { past, length, count, sources, positions };
+  return { past, ...before, count, sources, positions };
 }
 
 /** Shapes as if all keys were there. */
 export function shapesOverPast(q: Source, tokens: PastTokens, layout: 'bhnd' | 'bnhd'): Shapes {
-  const { past, count, length } = tokens;
+  const { past, count, length, stored } = tokens;
   const { batch, heads, headDim, valueDim } = past.shape;
   const leading = q.shape.length === 4 ? [batch] : [];
   if (q.shape.length === 3 && batch !== 1)
     throw mismatch('SHAPE_MISMATCH', 'q', `of the batch of the cache: B = ${batch}`, undefined);
-  const keys = storedOf(past) + count;
+  const keys = stored + count;
   const rows = layout === 'bhnd' ? [heads, keys] : [keys, heads];
   const shapes = readShapes(
     [q, { shape: [...leading, ...rows, headDim] }, { shape: [...leading, ...rows, valueDim] }],

@@ -29,8 +29,9 @@ export function fromTotal(total: number): Required<Pick<Window, 'left' | 'right'
 
 export function readRules(given: Given, shapes: Shapes): Rules {
   const atTheEnd = (shapes.end ?? shapes.keys) - shapes.queries;
-  const offset = oneOrSome(given, 'queryOffset', placing);
-  const prefix = oneOrSome(given, 'prefix', counting);
+  const read = shapes.end === undefined ? oneOrSome : oneForAll(shapes.batch);
+  const offset = read(given, 'queryOffset', placing);
+  const prefix = read(given, 'prefix', counting);
   return {
     causal: boolean(where, 'causal', given.get('causal') ?? false),
     queryOffset: typeof offset === 'number' ? offset : atTheEnd,
@@ -72,6 +73,19 @@ function oneOrSome(
     ? integers(field, value, limits)
     : integer(where, field, value, limits);
 }
+
+/** Sequences of a cache are of one length and stand alike, so a list must say the same of each. */
+const oneForAll =
+  (batch: number): typeof oneOrSome =>
+  (given, field, limits) => {
+    const value = oneOrSome(given, field, limits);
+    if (value === undefined || typeof value === 'number') return value;
+    requireLength(field, value, batch, 'batch entry');
+    for (const one of value)
+      if (one !== value[0])
+        throw mismatch('UNSUPPORTED', field, 'one number for all sequences of a cache', one);
+    return value[0];
+  };
 
 function integers(field: string, value: unknown, limits: Limits, length?: number): Float64Array {
   const copy = copyNumbers(where, field, value, 'a list of integers');

@@ -176,7 +176,7 @@ export function place(
   arena.requires(() => {
     for (const one of encodings) requireLive(where, one);
   });
-  if (tokens !== undefined) arena.requires(unchanged(where, tokens.past, tokens.length));
+  if (tokens !== undefined) arena.requires(unchanged(where, tokens.past, tokens.changes));
   const { sinks, qNormWeight, kNormWeight } = question.scores.place(arena);
   const { sequences, ...rules } = question.rules;
   const sequencesAt = arena.words(sequences);
@@ -191,6 +191,7 @@ export function place(
       weights: weights.address,
       logSumExp: logSumExp.address,
       cache: tokens?.past.handle ?? 0,
+      held: tokens?.stored ?? 0,
       batch: shapes.batch,
       heads: shapes.heads,
       kvHeads: shapes.kvHeads,

@@ -36,7 +36,10 @@ export interface KVCache {
   reset(): void;
   /** Another cache with the same tokens; what both hold is stored once until one of them changes it. */
   fork(): KVCache;
-  /** The tokens as bytes, for `fromBytes` of a cache made with the same options. */
+  /**
+   * The tokens as bytes, for `fromBytes` of a cache made with the same options. Of encodings the names are
+   * compared, and the frequencies where keys are kept rotated; what else they were given is not.
+   */
   toBytes(): Uint8Array;
   /** Puts the tokens of `toBytes` in the place of its own. */
   fromBytes(bytes: Uint8Array | ArrayBuffer): void;
@@ -67,13 +70,15 @@ export function pastOf(engine: Engine, where: string, given: unknown): Past | un
 
 export const lengthOf = ({ engine, handle }: Past) => engine.call((raw) => raw.cacheLength(handle));
 export const storedOf = ({ engine, handle }: Past) => engine.call((raw) => raw.cacheStored(handle));
+export const changesOf = ({ engine, handle }: Past) =>
+  engine.call((raw) => raw.cacheChanges(handle));
 
-/** Whether nothing happened to the cache while code of the user's ran. */
-export function unchanged(where: string, past: Past, length: number): () => void {
+/** Whether nothing happened to the cache since `changesOf` gave `changes`, while code of the user's ran. */
+export function unchanged(where: string, past: Past, changes: number): () => void {
   return () => {
     if (past.state.disposed) throw disposed(where, 'cache');
     for (const { held } of past.encodings) requireLive(where, held);
-    if (lengthOf(past) !== length)
+    if (changesOf(past) !== changes)
       throw fault('REENTRANT', {
         where,
         field: 'cache',
@@ -164,7 +169,7 @@ class Cache implements Omit<KVCache, typeof Symbol.dispose> {
     const past = this.#at('append');
     const { engine, handle, shape } = past;
     const where = 'cache.append';
-    const length = lengthOf(past);
+    const changes = changesOf(past);
     const given = readOptions(where, options, ['layout', 'kNorm']);
     const layout = choice(where, 'layout', given.get('layout') ?? 'bhnd', ['bhnd', 'bnhd']);
     const sources = [capture(engine, where, 'k', k), capture(engine, where, 'v', v)];
@@ -175,7 +180,7 @@ class Cache implements Omit<KVCache, typeof Symbol.dispose> {
     const [ks, vs] = sources.map((source) => arena.input(source));
     const places = at === undefined ? { address: 0 } : arena.doubles(at.values);
     const weight = norm.weight(arena);
-    arena.requires(unchanged(where, past, length));
+    arena.requires(unchanged(where, past, changes));
     arena.run(where, () => {
       engine.check(where, (raw) =>
         raw.appendToCache(handle, {
@@ -216,8 +221,9 @@ class Cache implements Omit<KVCache, typeof Symbol.dispose> {
   }
 
   toBytes(): Uint8Array {
-    const { engine, handle } = this.#at('toBytes');
+    const { engine, handle, encodings } = this.#at('toBytes');
     const where = 'cache.toBytes';
+    for (const { held } of encodings) requireLive(where, held);
     const size = engine.call((raw) => raw.cacheByteSize(handle));
     const bytes = roomFor(where, 'the result', () => new Uint8Array(size));
     const arena = new Arena(engine);

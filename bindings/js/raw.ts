@@ -29,6 +29,8 @@ export interface RawAttention {
   logSumExp: number;
   /** A cache; k, v, keys and keyPositions are then of the new tokens. */
   cache: number;
+  /** Tokens of it that masks and weights were laid out for. */
+  held: number;
   batch: number;
   heads: number;
   kvHeads: number;
@@ -223,6 +225,8 @@ export interface RawModule {
   appendToCache(handle: number, args: RawAppend): Status;
   cacheLength(handle: number): number;
   cacheStored(handle: number): number;
+  /** Another number after every change. */
+  cacheChanges(handle: number): number;
   truncateCache(handle: number, length: number): Status;
   resetCache(handle: number): void;
   cacheByteSize(handle: number): number;

@@ -168,6 +168,7 @@ int distances(Address handle, Address queries, int query_count, Address keys, in
 struct AttentionCall {
   Address q, k, v, out, weights, logSumExp;
   Address cache;  ///< then k, v, keys and keyPositions are of the new tokens
+  int held;       ///< tokens of it that masks and weights were laid out for
   int batch, heads, kvHeads, queries, keys, headDim, valueDim, layout;
   double scale;
   bool causal;
@@ -242,8 +243,12 @@ posenc::AttentionArguments arguments_of(const AttentionCall& c) {
 int attention(const AttentionCall& c) {
   posenc::AttentionArguments a = arguments_of(c);
   if (c.cache == 0) return report(posenc::attention(a));
-  const posenc::NewTokens tokens{
-      .k = a.k, .v = a.v, .count = c.keys, .positions = a.key_positions, .axes = c.axes};
+  const posenc::NewTokens tokens{.k = a.k,
+                                 .v = a.v,
+                                 .count = c.keys,
+                                 .positions = a.key_positions,
+                                 .axes = c.axes,
+                                 .beside = c.held};
   a.k = a.v = {};
   a.key_positions = {};
   return report(at<posenc::KVCache>(c.cache)->attend(a, tokens));
@@ -304,6 +309,7 @@ EMSCRIPTEN_BINDINGS(posenc) {
       .field("weights", &AttentionCall::weights)
       .field("logSumExp", &AttentionCall::logSumExp)
       .field("cache", &AttentionCall::cache)
+      .field("held", &AttentionCall::held)
       .field("batch", &AttentionCall::batch)
       .field("heads", &AttentionCall::heads)
       .field("kvHeads", &AttentionCall::kvHeads)

@@ -73,6 +73,7 @@ int append(Address handle, const AppendCall& c) {
 
 int length(Address handle) { return static_cast<int>(cache(handle).length()); }
 int stored(Address handle) { return static_cast<int>(cache(handle).stored()); }
+double changes(Address handle) { return cache(handle).changes(); }
 int truncate(Address handle, int tokens) { return report(cache(handle).truncate(tokens)); }
 void reset(Address handle) { cache(handle).reset(); }
 double byte_size(Address handle) { return static_cast<double>(cache(handle).byte_size()); }
@@ -117,6 +118,7 @@ EMSCRIPTEN_BINDINGS(posenc_cache) {
   function("appendToCache", &append);
   function("cacheLength", &length);
   function("cacheStored", &stored);
+  function("cacheChanges", &changes);
   function("truncateCache", &truncate);
   function("resetCache", &reset);
   function("cacheByteSize", &byte_size);

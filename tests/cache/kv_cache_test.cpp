@@ -401,6 +401,9 @@ TEST_F(Plain, RefusesWindowsThatTheRingNoLongerHolds) {
   a.query_offset = {};
   a.prefix = 2;
   EXPECT_TRUE(fails_with(cache->attend(a, text.tokens(61, 1)), Errc::out_of_range, "prefix"));
+  a.prefix = 0;
+  a.window.first = 1;
+  EXPECT_TRUE(fails_with(cache->attend(a, text.tokens(61, 1)), Errc::out_of_range, "window.first"));
   EXPECT_EQ(cache->length(), 61);
 }
 
@@ -408,6 +411,177 @@ TEST_F(Plain, ShowsAllOfAPieceThatIsLongerThanTheRing) {
   auto cache = KVCache::make(options(0, 4, 1));
   expect_near(step(*cache, 30), at_once(text, {}, 0, 30, {}), 2e-5);
   EXPECT_EQ(cache->stored(), 5);
+}
+
+TEST_F(Plain, RefusesSizesWhoseProductsWrap) {
+  constexpr Index most = std::numeric_limits<std::int32_t>::max();
+  CacheOptions o{.heads = most, .head_dim = most, .value_dim = most, .capacity = most / 2};
+  EXPECT_TRUE(fails_with(KVCache::make(o), Errc::too_large, "capacity"));
+  o = {.head_dim = std::numeric_limits<Index>::max(), .value_dim = 1, .capacity = 1};
+  EXPECT_TRUE(fails_with(KVCache::make(o), Errc::too_large, "headDim"));
+  o = {.head_dim = 1, .value_dim = std::numeric_limits<Index>::max(), .capacity = 1};
+  EXPECT_TRUE(fails_with(KVCache::make(o), Errc::too_large, "valueDim"));
+}
+
+TEST_F(Plain, GoesBackToTheFirstTokensThatItKeeps) {
+  for (Index length : {1, 3, 4}) {
+    auto cache = KVCache::make(options(0, 8, 4)), fresh = KVCache::make(options(0, 8, 4));
+    step(*cache, 200);
+    ASSERT_TRUE(succeeds(cache->truncate(length)));
+    EXPECT_EQ(cache->stored(), length);
+    step(*fresh, length);
+    for (Index i = 0; i < 40; ++i) ASSERT_TRUE(step(*cache, 3).same_bits(step(*fresh, 3))) << i;
+    EXPECT_EQ(bytes(*cache), bytes(*fresh));
+    EXPECT_TRUE(fails_with(cache->truncate(5), Errc::out_of_range, "length"));
+  }
+}
+
+TEST_F(Plain, ChecksHowKeysAreToBeNormalised) {
+  auto cache = KVCache::make(options(10));
+  NewTokens t = text.tokens(0, 1);
+  const float weights[16] = {};
+  t.k_norm = {.kind = HeadNorm::Kind::rms, .epsilon = -1};
+  EXPECT_TRUE(fails_with(cache->append(t), Errc::out_of_range, "kNorm"));
+  t.k_norm = {.kind = HeadNorm::Kind::rms, .weight = weights, .weight_heads = 3};
+  EXPECT_TRUE(fails_with(cache->append(t), Errc::shape_mismatch, "kNorm"));
+  Array<float> out;
+  AttentionArguments a = text.queries(0, 1, out);
+  a.k_norm = t.k_norm;
+  EXPECT_TRUE(fails_with(cache->attend(a, text.tokens(0, 1)), Errc::shape_mismatch, "kNorm"));
+  EXPECT_EQ(cache->length(), 0);
+}
+
+TEST_F(Plain, CountsChangesAndRefusesACallMadeForAnotherLength) {
+  auto cache = KVCache::make(options(10));
+  std::uint32_t before = cache->changes();
+  const auto is_changed = [&] {
+    const std::uint32_t now = cache->changes();
+    return std::exchange(before, now) != now;
+  };
+  EXPECT_FALSE(is_changed());
+  step(*cache, 4);
+  EXPECT_TRUE(is_changed());
+  ASSERT_TRUE(succeeds(cache->truncate(3)));
+  EXPECT_TRUE(is_changed());
+  ASSERT_TRUE(succeeds(cache->append(text.tokens(3, 1))));
+  EXPECT_TRUE(is_changed());
+  const Array<std::byte> saved = bytes(*cache);
+  ASSERT_TRUE(succeeds(cache->from_bytes({saved.data(), static_cast<std::size_t>(saved.size())})));
+  EXPECT_TRUE(is_changed());
+  NewTokens t = text.tokens(4, 1);
+  t.beside = 3;
+  Array<float> out;
+  EXPECT_TRUE(fails_with(cache->attend(text.queries(4, 1, out), t), Errc::shape_mismatch, "cache"));
+  EXPECT_FALSE(is_changed());
+  t.beside = 4;
+  EXPECT_TRUE(succeeds(cache->attend(text.queries(4, 1, out), t)));
+  cache->reset();
+  EXPECT_TRUE(is_changed());
+}
+
+/// A ring has tokens that it does not show but could go back to; a call that fails must leave them.
+TEST_F(Plain, CanStillGoBackAfterACallThatRanOutOfMemory) {
+  for (long n = 0;; ++n) {
+    auto cache = KVCache::make(options(0, 20, 2)), other = KVCache::make(options(0, 20, 2));
+    for (KVCache* one : {&*cache, &*other})
+      for (Index i = 0; i < 24; ++i) step(*one, 5);
+    Array<float> out;
+    const AttentionArguments a = text.queries(120, 15, out);
+    Status done;
+    {
+      const reference::AllocationsFailAfter limit(n);
+      done = cache->attend(a, text.tokens(120, 15));
+    }
+    if (done) break;
+    ASSERT_LT(n, 100);
+    ASSERT_EQ(cache->length(), 120);
+    for (Index back : {110, 98, 90}) {
+      const bool possible = static_cast<bool>(other->truncate(back));
+      ASSERT_EQ(static_cast<bool>(cache->truncate(back)), possible) << n << ' ' << back;
+      ASSERT_EQ(bytes(*cache), bytes(*other)) << n << ' ' << back;
+    }
+  }
+}
+
+/// Rows and columns cannot be counted, so tokens and queries bring theirs.
+TEST(KVCache, AttendsWhereTokensLieInRowsAndColumns) {
+  constexpr Index tokens = 20;
+  Index seen = 0;
+  for (const Registered& r : registered()) {
+    if (r.spec.axes == 1 || r.spec.text_axes) continue;
+    if (!(r.spec.sites.rotate || r.spec.sites.score || r.spec.sites.value)) continue;
+    SCOPED_TRACE(std::string(r.spec.id));
+    ++seen;
+    const Encoding e = made_example(r, wishes);
+    const Encoding* const encodings[] = {&e};
+    const Text text = Text::of(shape_for(e, tokens), 5);
+    const Index axes = r.spec.axes;
+    auto cache = KVCache::make(options_for(text, encodings));
+    ASSERT_TRUE(succeeds(cache));
+    std::vector<double> places(static_cast<std::size_t>(axes * tokens));
+    for (Index i = 0; i < axes * tokens; ++i)
+      places[static_cast<std::size_t>(i)] = static_cast<double>(i % tokens == 0 ? 0 : (i * 7) % 2);
+    for (Index at = 0, count = 1; at < tokens;
+         at += count, count = std::min(tokens - at, count + 1)) {
+      std::vector<double> own;
+      for (Index axis = 0; axis < axes; ++axis)
+        own.insert(own.end(), places.begin() + axis * tokens + at,
+                   places.begin() + axis * tokens + at + count);
+      Array<float> got, want;
+      NewTokens t = text.tokens(at, count);
+      EXPECT_TRUE(fails_with(cache->attend(text.queries(at, count, got), t), Errc::missing_option,
+                             "positions"));
+      t.positions = {.data = own.data()};
+      t.axes = static_cast<int>(axes);
+      ASSERT_TRUE(succeeds(cache->attend(text.queries(at, count, got), t)));
+      AttentionArguments a = text.queries(at, count, want);
+      a.shape.keys = at + count;
+      a.k = text.from(text.k, text.shape.kv_heads, text.shape.head_dim, 0);
+      a.v = text.from(text.v, text.shape.kv_heads, text.shape.value_dim, 0);
+      a.encodings = encodings;
+      a.axes = static_cast<int>(axes);
+      a.key_positions = {.data = places.data(), .stride = tokens};
+      a.query_positions = {.data = own.data()};
+      ASSERT_TRUE(succeeds(attention(a)));
+      expect_near(got, want, 2e-5);
+    }
+  }
+  EXPECT_GE(seen, 4);
+}
+
+TEST(KVCache, KnowsBytesTurnedByOtherFrequenciesAndNeedsNoEncodingToSave) {
+  for (const Registered& r : registered()) {
+    if (r.spec.id != "rope") continue;
+    std::optional<KVCache> first;
+    Array<std::byte> saved;
+    for (const double base : {10000.0, 500000.0, 10000.0}) {
+      reference::Wishes own = wishes;
+      own["base"] = base;
+      const Encoding e = made_example(r, own);
+      const Encoding* const encodings[] = {&e};
+      const Text text = Text::of(shape_for(e, 9), 1);
+      auto cache = KVCache::make(options_for(text, encodings));
+      ASSERT_TRUE(succeeds(cache->append(text.tokens(0, 5))));
+      if (!first) {
+        first.emplace(std::move(*cache));
+        saved = Array<std::byte>(first->byte_size());
+        first->to_bytes(saved.data());
+        continue;
+      }
+      const Status back = cache->from_bytes({saved.data(), static_cast<std::size_t>(saved.size())});
+      if (base == 10000.0)
+        EXPECT_TRUE(succeeds(back));
+      else
+        EXPECT_TRUE(fails_with(back, Errc::shape_mismatch, "bytes"));
+    }
+    // Its encoding is gone.
+    Array<std::byte> again(first->byte_size());
+    first->to_bytes(again.data());
+    EXPECT_EQ(again, saved);
+    auto fork = first->fork();
+    fork->to_bytes(again.data());
+    EXPECT_EQ(again, saved);
+  }
 }
 
 }  // namespace

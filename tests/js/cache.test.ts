@@ -331,4 +331,136 @@ describe('a refused call says why and changes nothing', () => {
     expect(error.code).toBe('REENTRANT');
     expect(cache.length).toBe(9);
   });
+
+  it('when it is changed and then filled to the same length while its call is read', () => {
+    using cache = pe.cache(geometry);
+    cache.append(all.k, all.v);
+    const [k, v] = [rowsOf(all.k, 0, 1), rowsOf(all.v, 0, 1)];
+    const append = {
+      get k() {
+        cache.truncate(1);
+        return k;
+      },
+      v,
+    };
+    const maskOf = (keys: number) => ({
+      get data() {
+        cache.append(rowsOf(all.k, 0, 8), rowsOf(all.v, 0, 8));
+        return new Float32Array(keys);
+      },
+      shape: [keys],
+    });
+    const q = rowsOf(all.q, 0, 1);
+    // Two keys are what there is in between, ten what there was.
+    for (const [keys, code] of [
+      [2, 'BAD_MASK'],
+      [10, 'REENTRANT'],
+    ] as const) {
+      const options = { append, mask: maskOf(keys), weights: true } as unknown as AttentionOptions;
+      expect(caught(() => pe.attention(q, cache, options)).code).toBe(code);
+      expect(cache.length).toBe(9);
+    }
+    const swap = {
+      get k() {
+        cache.truncate(8);
+        cache.append(k, v);
+        return k;
+      },
+      v,
+    };
+    expect(caught(() => pe.attention(q, cache, { append: swap } as AttentionOptions)).code).toBe(
+      'REENTRANT',
+    );
+    const data = { ...k, data: undefined };
+    Object.defineProperty(data, 'data', {
+      get: () => {
+        cache.truncate(8);
+        cache.append(k, v);
+        return k.data;
+      },
+    });
+    expect(caught(() => cache.append(data as unknown as Tensor, v)).code).toBe('REENTRANT');
+    expect(cache.length).toBe(9);
+  });
+
+  it('when its encoding is gone, also as bytes', () => {
+    const rope = pe.encoding('rope', { headDim: D });
+    using cache = pe.cache({ ...geometry, encoding: rope });
+    cache.append(all.k, all.v);
+    using fork = cache.fork();
+    rope.dispose();
+    refused(() => cache.toBytes(), 'DISPOSED', 'encoding');
+    refused(() => fork.toBytes(), 'DISPOSED', 'encoding');
+    refused(() => fork.append(all.k, all.v), 'DISPOSED', 'encoding');
+  });
+
+  it('where bytes were turned by other frequencies', () => {
+    using near = pe.encoding('rope', { headDim: D, base: 10000 });
+    using far = pe.encoding('rope', { headDim: D, base: 500000 });
+    using same = pe.encoding('rope', { headDim: D });
+    using a = pe.cache({ ...geometry, encoding: near });
+    using b = pe.cache({ ...geometry, encoding: far });
+    using c = pe.cache({ ...geometry, encoding: same });
+    a.append(all.k, all.v);
+    refused(() => b.fromBytes(a.toBytes()), 'SHAPE_MISMATCH', 'bytes');
+    c.fromBytes(a.toBytes());
+    expect(c.length).toBe(9);
+  });
+
+  it('where a list says different things of sequences that are alike', () => {
+    using cache = pe.cache({ ...geometry, batch: 2 });
+    const two = text(4, 2);
+    cache.append(two.k, two.v);
+    const ask = (options: AttentionOptions) =>
+      pe.attention(two.q, cache, { causal: true, ...options }).output.data;
+    expectSame(ask({ prefix: [2, 2] }), ask({ prefix: 2 }));
+    expectSame(ask({ queryOffset: Int32Array.of(1, 1) }), ask({ queryOffset: 1 }));
+    refused(() => ask({ prefix: [1, 2] }), 'UNSUPPORTED', 'prefix');
+    refused(() => ask({ queryOffset: [1, 2] }), 'UNSUPPORTED', 'queryOffset');
+    refused(() => ask({ queryOffset: [1] }), 'SHAPE_MISMATCH', 'queryOffset');
+  });
+
+  it('where queries stand so far away that 32 bits do not count it', () => {
+    const most = 2 ** 31 - 1;
+    using cache = pe.cache(geometry);
+    cache.append(all.k, all.v, [0, 2, 4, 6, 8, 10, 12, 14, 16]);
+    for (const queryOffset of [most, most - 8, -most])
+      refused(
+        () => pe.attention(all.q, cache, { queryOffset }),
+        'MISSING_OPTION',
+        'queryPositions',
+      );
+    using ring = pe.cache({ heads: G, headDim: D, window: 3, sinks: 1, positions: 'text' });
+    ring.append(all.k, all.v);
+    for (const queryOffset of [-most, -5])
+      refused(
+        () => pe.attention(all.q, ring, { queryOffset, window: { left: 2 } }),
+        'OUT_OF_RANGE',
+        'window',
+      );
+  });
+
+  it('where what it would hold only seems to fit 32 bits', () => {
+    for (const options of [
+      { headDim: 2 ** 30 - 1, capacity: 1 },
+      { headDim: 2 ** 29, valueDim: 2 ** 29 - 2, capacity: 1 },
+      { headDim: 2 ** 24, capacity: 64 },
+      { heads: 2 ** 16, batch: 2 ** 15, headDim: 1, capacity: 1 },
+    ])
+      refused(make({ heads: 1, ...options }), 'TOO_LARGE', 'capacity');
+  });
+
+  it('where bytes lie in the memory of the module, which moves when it grows', async () => {
+    const fresh = await load({ fresh: true });
+    const cache = fresh.cache(geometry);
+    const { heapBytes } = fresh.info.memory();
+    const large = fresh.tensor([heapBytes / 8]);
+    const { buffer, byteOffset, byteLength } = large.data;
+    const bytes = new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
+    const filler = fresh.tensor([(fresh.info.memory().heapBytes - heapBytes) / 8 + 1024]);
+    expect(caught(() => cache.fromBytes(bytes)).code).toBe('BAD_HEADER');
+    filler.dispose();
+    large.dispose();
+    cache.dispose();
+  });
 });

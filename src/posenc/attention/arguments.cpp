@@ -112,25 +112,6 @@ Status check_rules(const AttentionArguments& a) {
   return {};
 }
 
-Status check_norm(const HeadNorm& norm, std::string_view field, Index heads,
-                  std::span<const Encoding* const> encodings) {
-  if (norm.kind == HeadNorm::Kind::none) return {};
-  if (!std::isfinite(norm.epsilon) || norm.epsilon < 0)
-    return Error{.code = Errc::out_of_range,
-                 .field = field,
-                 .expected = "with an epsilon from 0",
-                 .received = norm.epsilon};
-  if (norm.weight != nullptr && norm.weight_heads != 1 && norm.weight_heads != heads)
-    return wrong(Errc::shape_mismatch, field, "with one weight for all heads or one for each",
-                 norm.weight_heads);
-  for (const Encoding* e : encodings)
-    if (norm.after_rotation && e->rotation().growth() != 0)
-      return wrong(Errc::unsupported, field,
-                   "before the rotation, where that makes rows wider than the weight",
-                   e->rotation().growth());
-  return {};
-}
-
 Status check_query_scale(const QueryScale& q) {
   if (q.kind == QueryScale::Kind::none) return {};
   const bool log_n = q.kind == QueryScale::Kind::log_n;
@@ -168,6 +149,25 @@ Status check_sequences(const AttentionArguments& a) {
 }
 
 }  // namespace
+
+Status check_norm(const HeadNorm& norm, std::string_view field, Index heads,
+                  std::span<const Encoding* const> encodings) {
+  if (norm.kind == HeadNorm::Kind::none) return {};
+  if (!std::isfinite(norm.epsilon) || norm.epsilon < 0)
+    return Error{.code = Errc::out_of_range,
+                 .field = field,
+                 .expected = "with an epsilon from 0",
+                 .received = norm.epsilon};
+  if (norm.weight != nullptr && norm.weight_heads != 1 && norm.weight_heads != heads)
+    return wrong(Errc::shape_mismatch, field, "with one weight for all heads or one for each",
+                 norm.weight_heads);
+  for (const Encoding* e : encodings)
+    if (norm.after_rotation && e->rotation().growth() != 0)
+      return wrong(Errc::unsupported, field,
+                   "before the rotation, where that makes rows wider than the weight",
+                   e->rotation().growth());
+  return {};
+}
 
 double QueryScale::at(double position) const {
   switch (kind) {

@@ -168,6 +168,16 @@ struct AttentionArguments {
   QueryScale query_scale{};      ///< multiplies q at its position
   HeadNorm q_norm{}, k_norm{};   ///< what follows the projections; content terms see it too
   TileSizes tiles{};
+  /// Called once nothing can fail any more, before the first key is read: whoever keeps keys puts new
+  /// ones in their place then.
+  struct Ready {
+    void (*call)(void* on) = nullptr;
+    void* on = nullptr;
+    void operator()() const {
+      if (call != nullptr) call(on);
+    }
+  };
+  Ready ready{};
 
   static constexpr std::size_t max_encodings = 8;
 
@@ -188,6 +198,10 @@ struct AttentionArguments {
 /// scale that contradict each other. Positions are checked apart (placement.hpp), since they may be
 /// made up.
 Status check(const AttentionArguments& arguments);
+
+/// Whether a normalisation of rows of `heads` heads can be done; `field` is the option's name.
+Status check_norm(const HeadNorm& norm, std::string_view field, Index heads,
+                  std::span<const Encoding* const> encodings);
 
 /// The scale of q·k in force: what was asked for to the letter, or what the encodings wish for.
 double effective_scale(const AttentionArguments& arguments);

@@ -19,6 +19,7 @@ class Attend {
     carve(arena);
     if (Status committed = arena.commit(); !committed) return committed;
     carve(arena);
+    a_.ready();
     compute();
     return {};
   }

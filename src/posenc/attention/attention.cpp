@@ -8,7 +8,10 @@ Status attention(const AttentionArguments& arguments) {
   // Shapes without elements may name any number of heads and rows, which need not be walked.
   const AttentionShape& s = arguments.shape;
   const bool silent = arguments.weights == nullptr && arguments.log_sum_exp == nullptr;
-  if (s.batch == 0 || s.queries == 0 || (s.value_dim == 0 && silent)) return {};
+  if (s.batch == 0 || s.queries == 0 || (s.value_dim == 0 && silent)) {
+    arguments.ready();
+    return {};
+  }
   return attend<xsimd::default_arch>(arguments);
 }
 

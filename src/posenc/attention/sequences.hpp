@@ -11,6 +11,7 @@ namespace posenc {
 inline AttentionArguments part_of(const AttentionArguments& a, const Sequence& s) {
   AttentionArguments part = a;
   part.sequences = {};
+  part.ready = {};
   part.shape.batch = 1;
   part.shape.queries = s.queries;
   part.shape.keys = s.keys;
@@ -70,6 +71,7 @@ Status attend(const AttentionArguments& a) {
     arena.hold(measured);
   }
   if (Status committed = arena.commit(); !committed) return committed;
+  a.ready();
   clear_results(a);
   for (const Sequence& s : a.sequences) {
     const AttentionArguments part = part_of(a, s);

@@ -27,8 +27,14 @@ struct KVCache::Call {
 
 /// Whoever asks a ring for a window that it no longer holds would get less, and not be told.
 Status KVCache::check_view(const AttentionArguments& a) const {
-  const Index gap = a.key_gap.by;
-  if (gap == 0 || a.shape.queries == 0) return {};
+  if (a.key_gap.by == 0 || a.shape.queries == 0) return {};
+  if (a.window.first > kept())
+    return Error{.code = Errc::out_of_range,
+                 .field = "window.first",
+                 .expected = "at most the first tokens that the cache keeps",
+                 .received = static_cast<double>(a.window.first),
+                 .low = 0,
+                 .high = static_cast<double>(kept())};
   if (a.prefix > kept())
     return Error{.code = Errc::out_of_range,
                  .field = "prefix",
@@ -36,13 +42,14 @@ Status KVCache::check_view(const AttentionArguments& a) const {
                  .received = static_cast<double>(a.prefix),
                  .low = 0,
                  .high = static_cast<double>(kept())};
-  if (a.window.left && *a.window.left > a.first_query() - oldest_held())
+  const std::int64_t before = std::int64_t{a.first_query()} - oldest_held();
+  if (a.window.left && *a.window.left > before)
     return Error{.code = Errc::out_of_range,
                  .field = "window",
                  .expected = "within what the ring of the cache still holds before the first query",
                  .received = static_cast<double>(*a.window.left),
                  .low = 0,
-                 .high = static_cast<double>(std::max<Index>(0, a.first_query() - oldest_held()))};
+                 .high = static_cast<double>(std::max<std::int64_t>(0, before))};
   return {};
 }
 
@@ -53,6 +60,10 @@ Status KVCache::attend(AttentionArguments a, NewTokens t) {
                                           {s.head_dim, o_.head_dim, "q"},
                                           {s.value_dim, o_.value_dim, "q"}})
     if (has != wants) return wrong(Errc::shape_mismatch, field, "as the cache is", has);
+  if (s.queries < 0) return wrong(Errc::bad_shape, "q", "of at least no query", s.queries);
+  if (t.beside && *t.beside != stored())
+    return wrong(Errc::shape_mismatch, "cache", "of as many tokens as the call was made for",
+                 stored());
   if (o_.encoding_count > 0) {
     const auto own = encodings();
     if (!a.encodings.empty() &&
@@ -78,9 +89,12 @@ Status KVCache::attend(AttentionArguments a, NewTokens t) {
   if (!a.query_offset) a.query_offset = length_ + t.count - s.queries;
   if (Status view = check_view(a); !view) return view;
   a.window.first = std::max(a.window.first, o_.sinks);
-  if (Status checked = check(a); !checked) return checked;
-
+  // Some encodings are refused without positions.
   Call call;
+  if (Status placed = o_.own_positions ? place_in_cache(a, call) : place_in_text(a, t, call);
+      !placed)
+    return placed;
+  if (Status checked = check(a); !checked) return checked;
   if (Status made = make_scratch(call.scratch); !made) return made;
   call.in_place = !is_ring() || length_ + t.count - std::max(oldest, o_.sinks) <= ring();
   call.from = call.in_place ? 0 : std::max<Index>(0, t.count - o_.window);
@@ -98,10 +112,6 @@ Status KVCache::attend(AttentionArguments a, NewTokens t) {
   call.table = std::move(*table);
   std::copy_n(pages_.data(), pages_.count(), call.table.data());
   std::copy_n(call.fresh.data(), call.fresh.count(), call.table.data() + pages_.count());
-  if (call.in_place && is_ring() && length_ + t.count - ring() > o_.sinks)
-    overwritten_ = std::max(overwritten_, length_ + t.count - ring());  // none that is held
-  write(t, 0, t.count, call.in_place ? Destination{} : Destination{&call.fresh, 0}, call.scratch);
-
   PagedRows rows = rows_held(call, gap, t.count);
   a.paged_k = rows;
   rows.data = layout_.values();
@@ -109,8 +119,13 @@ Status KVCache::attend(AttentionArguments a, NewTokens t) {
   a.paged_v = rows;
   a.keys_rotated = rotated_;
 
-  if (Status done = o_.own_positions ? attend_in_cache(a, call) : attend_in_text(a, t, call); !done)
-    return done;
+  // A ring may hold tokens there that could still be taken back: not before attention has all it needs.
+  const auto put = [&] {
+    write(t, 0, t.count, call.in_place ? Destination{} : Destination{&call.fresh, 0}, call.scratch);
+  };
+  a.ready = {[](void* on) { (*static_cast<decltype(put)*>(on))(); },
+             const_cast<void*>(static_cast<const void*>(&put))};
+  if (Status done = attention(a); !done) return done;
   if (!call.in_place) {
     write(t, 0, first_kept, {}, call.scratch);
     write(t, call.from, t.count, {}, call.scratch);
@@ -153,10 +168,12 @@ PagedRows KVCache::rows_held(const Call& call, Index gap, Index count) const {
 }
 
 /// Tokens stand where they are in the text, or where they were said to.
-Status KVCache::attend_in_text(AttentionArguments& a, const NewTokens& t, Call& call) const {
+Status KVCache::place_in_text(AttentionArguments& a, const NewTokens& t, Call& call) const {
   const AttentionShape& s = a.shape;
-  const bool counted = (length_ == 0 || counted_) && t.positions.data == nullptr;
-  if (counted) return attention(a);
+  bool counted = (length_ == 0 || counted_) && t.positions.data == nullptr;
+  for (const Encoding* e : a.encodings)
+    counted = counted && (!acts_in_attention(*e) || e->traits().axes == 1 || e->traits().text_axes);
+  if (counted) return {};
   if (a.query_positions.data != nullptr && a.axes != static_cast<int>(axes_))
     return wrong(Errc::shape_mismatch, "queryPositions", "of as many axes as those of the cache",
                  a.axes);
@@ -178,11 +195,12 @@ Status KVCache::attend_in_text(AttentionArguments& a, const NewTokens& t, Call& 
   a.key_positions = {.data = call.keys.data(), .rows = sets};
   if (a.query_positions.data == nullptr) {
     // A query stands where the token in its place does.
-    const Index first = a.first_query() - gap;
-    if (first < kept() * (gap > 0) || first + s.queries > s.keys)
+    const std::int64_t place = std::int64_t{a.first_query()} - gap;
+    if (place < kept() * (gap > 0) || place > std::int64_t{s.keys} - s.queries)
       return Error{.code = Errc::missing_option,
                    .field = "queryPositions",
                    .expected = "given for queries that stand at no token of the cache"};
+    const auto first = static_cast<Index>(place);
     auto queries = Buffer<double>::make(static_cast<std::size_t>(sets * axes_ * s.queries));
     if (!queries) return queries.error();
     call.queries = std::move(*queries);
@@ -192,19 +210,19 @@ Status KVCache::attend_in_text(AttentionArguments& a, const NewTokens& t, Call& 
     a.query_positions = {.data = call.queries.data(), .rows = sets};
   }
   a.axes = static_cast<int>(axes_);
-  return attention(a);
+  return {};
 }
 
 /// Tokens stand where they are in what is held and what is new, counted from 0.
-Status KVCache::attend_in_cache(AttentionArguments& a, Call& call) const {
+Status KVCache::place_in_cache(AttentionArguments& a, Call& call) const {
   if (a.query_positions.data != nullptr)
     return Error{.code = Errc::option_not_applicable,
                  .field = "queryPositions",
                  .expected = "left out, since tokens stand where they are in the cache"};
   const AttentionShape& s = a.shape;
   for (const auto& [buffer, count, first] :
-       {std::tuple{&call.keys, s.keys, Index{0}},
-        {&call.queries, s.queries, a.first_query() - a.key_gap.by}}) {
+       {std::tuple{&call.keys, s.keys, std::int64_t{0}},
+        {&call.queries, s.queries, std::int64_t{a.first_query()} - a.key_gap.by}}) {
     auto made = Buffer<double>::make(static_cast<std::size_t>(count));
     if (!made) return made.error();
     *buffer = std::move(*made);
@@ -213,7 +231,7 @@ Status KVCache::attend_in_cache(AttentionArguments& a, Call& call) const {
   a.axes = 1;
   a.key_positions = {.data = call.keys.data()};
   a.query_positions = {.data = call.queries.data()};
-  return attention(a);
+  return {};
 }
 
 }  // namespace posenc

@@ -24,14 +24,6 @@ struct Header {
 };
 static_assert(sizeof(Header) == 128);
 
-/// Which encodings, not how they are made: FNV-1a of their names, in order.
-std::int64_t names_of(std::span<const Encoding* const> encodings) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const Encoding* e : encodings)
-    for (char c : e->traits().id) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return static_cast<std::int64_t>(hash >> 1);
-}
-
 Error bad(Errc code, std::string_view expected, double received) {
   return {.code = code, .field = "bytes", .expected = expected, .received = received};
 }
@@ -89,7 +81,7 @@ void KVCache::to_bytes(std::byte* out) const {
   h.window = o_.window;
   h.sinks = o_.sinks;
   h.axes = axes_;
-  h.encodings = names_of(encodings());
+  h.encodings = encodings_hash_;
   h.rotated = rotated_;
   h.own_positions = o_.own_positions;
   h.counted = counted_;
@@ -123,7 +115,7 @@ Status KVCache::from_bytes(std::span<const std::byte> bytes) {
         {h.window, std::int64_t{o_.window}, "of a cache of the same window"},
         {h.sinks, std::int64_t{o_.sinks}, "of a cache of the same sinks"},
         {h.axes, std::int64_t{axes_}, "of a cache of as many axes"},
-        {h.encodings, names_of(encodings()), "of a cache of the same encoding"},
+        {h.encodings, encodings_hash_, "of a cache of the same encoding"},
         {h.rotated, std::int64_t{rotated_}, "of a cache of the same encoding"},
         {h.own_positions, std::int64_t{o_.own_positions}, "of a cache of the same positions"}})
     if (given != own) return bad(Errc::shape_mismatch, expected, static_cast<double>(given));
@@ -174,6 +166,7 @@ Status KVCache::from_bytes(std::span<const std::byte> bytes) {
   overwritten_ = oldest > kept ? oldest : 0;
   counted_ = h.counted != 0;
   shared_ = h.shared != 0;
+  ++changes_;
   return {};
 }
 

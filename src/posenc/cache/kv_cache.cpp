@@ -13,6 +13,8 @@ namespace {
 /// 64 tokens of 8 heads of 128 floats, keys and values, are a page of 512 KB; a small cache has a
 /// smaller one.
 constexpr Index page_tokens = 64;
+/// What a page has beside its rows: its header, and four blocks that begin at a multiple of 64 bytes.
+constexpr std::int64_t page_extra = 5 * PageLayout::header;
 
 Error wrong(Errc code, std::string_view field, std::string_view expected, Index received) {
   return {.code = code,
@@ -45,6 +47,30 @@ Result<bool> can_rotate_early(const CacheOptions& o) {
   return rotates && !o.own_positions;
 }
 
+/// FNV-1a of the encodings' names, in order, and of the angles where stored keys are turned by them.
+/// Frequencies count as float32: the last bits of float64 differ from one machine's `pow` to another's.
+Result<std::int64_t> hash_of(std::span<const Encoding* const> encodings, bool rotated) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  const auto add = [&](const void* data, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i)
+      hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3u;
+  };
+  for (const Encoding* e : encodings) {
+    const std::string_view name = e->traits().id;
+    add(name.data(), name.size());
+    if (!rotated || !e->traits().sites.rotate) continue;
+    auto frequencies = Buffer<double>::make(static_cast<std::size_t>(e->rotation().pairs));
+    if (!frequencies) return frequencies.error();
+    const auto factor = static_cast<float>(e->plan(1, frequencies->data()).attention_factor);
+    add(&factor, sizeof factor);
+    for (double frequency : std::span(frequencies->data(), frequencies->size())) {
+      const auto rounded = static_cast<float>(frequency);
+      add(&rounded, sizeof rounded);
+    }
+  }
+  return static_cast<std::int64_t>(hash >> 1);
+}
+
 Status check_options(const CacheOptions& o) {
   for (const auto& [extent, field] :
        {std::pair{o.batch, "batch"}, {o.heads, "heads"}, {o.head_dim, "headDim"}})
@@ -54,6 +80,15 @@ Status check_options(const CacheOptions& o) {
   if (o.window == 0 && o.capacity < 1)
     return wrong(Errc::out_of_range, "capacity", "at least 1", o.capacity);
   if (o.sinks < 0) return wrong(Errc::out_of_range, "sinks", "at least 0", o.sinks);
+  for (const auto& [extent, field] : {std::pair{o.batch, "batch"},
+                                      {o.heads, "heads"},
+                                      {o.head_dim, "headDim"},
+                                      {o.value_dim, "valueDim"},
+                                      {o.capacity, "capacity"},
+                                      {o.window, "window"},
+                                      {o.sinks, "sinks"}})
+    if (extent > std::numeric_limits<std::int32_t>::max())
+      return wrong(Errc::too_large, field, "at most 2^31 - 1", extent);
   if (o.sinks > 0 && o.window == 0)
     return wrong(Errc::missing_option, "window", "given, since sinks are kept beside a ring", 0);
   if (o.own_positions && o.window == 0)
@@ -78,6 +113,9 @@ Result<KVCache> KVCache::make(const CacheOptions& options) {
   auto early = can_rotate_early(options);
   if (!early) return early.error();
   made.rotated_ = *early;
+  auto hash = hash_of(made.encodings(), made.rotated_);
+  if (!hash) return hash.error();
+  made.encodings_hash_ = *hash;
   for (const Encoding* e : made.encodings())
     made.axes_ = std::max<Index>(made.axes_, e->traits().axes);
 
@@ -90,16 +128,16 @@ Result<KVCache> KVCache::make(const CacheOptions& options) {
   const std::int64_t slots = (tokens + (options.window > 0 ? rows : 0) + rows - 1) / rows * rows;
   made.layout_ = {options.batch,     options.heads, options.head_dim,
                   options.value_dim, rows,          options.dtype};
-  const std::optional<std::size_t> size = [&]() -> std::optional<std::size_t> {
-    auto bytes = checked_product(static_cast<std::size_t>(options.batch),
-                                 static_cast<std::size_t>(options.heads));
-    if (bytes) bytes = checked_product(*bytes, static_cast<std::size_t>(slots));
-    if (bytes)
-      bytes = checked_product(
-          *bytes, 8 + 4 * static_cast<std::size_t>(options.head_dim + options.value_dim));
-    return bytes;
-  }();
-  if (slots > most || !size || *size > PTRDIFF_MAX)
+  // In 64 bits: each of these fits 32, their product need not.
+  const std::int64_t width =
+      std::int64_t{options.head_dim} + options.value_dim + 2 * made.axes_ + 2;  // scales, positions
+  std::int64_t size = 0;
+  const bool fits = !__builtin_mul_overflow(std::int64_t{options.batch}, options.heads, &size) &&
+                    !__builtin_mul_overflow(size, 4 * width, &size) &&
+                    !__builtin_mul_overflow(size, slots, &size) &&
+                    !__builtin_add_overflow(size, slots / rows * page_extra, &size) &&
+                    size <= PTRDIFF_MAX;
+  if (slots > most || !fits)
     return Error{.code = Errc::too_large,
                  .field = options.window > 0 ? "window" : "capacity",
                  .expected = "small enough for the address space",
@@ -119,13 +157,16 @@ Result<KVCache> KVCache::make(const CacheOptions& options) {
 /// What one step over a full cache takes beside it, taken and given back: so a cache that could be
 /// made can be filled, and a heap that only grows has its size from the first step on.
 Status KVCache::check_later_steps() const {
-  Index numbers = 2 * axes_;  // float64 positions, given or counted
+  // Positions, given or counted, of keys and queries: of each sequence its own, at worst.
+  std::int64_t numbers = 2 * std::int64_t{o_.batch} * axes_;
   for (const Encoding* e : encodings())
-    if (!rotated_) numbers += e->key_copies() * e->rotation().table_width() / 2 + 1;
-  constexpr std::size_t other = std::size_t{1} << 18;  // tiles and queries of one step
-  auto room =
-      Buffer<double>::make(static_cast<std::size_t>(numbers) * static_cast<std::size_t>(slots_) +
-                           other / sizeof(double));
+    if (!rotated_) numbers += std::int64_t{e->key_copies()} * e->rotation().table_width() / 2 + 1;
+  constexpr std::int64_t other = (1 << 18) / sizeof(double);  // tiles and queries of one step
+  std::int64_t size = 0;
+  if (__builtin_mul_overflow(numbers, std::int64_t{slots_}, &size) || size > PTRDIFF_MAX - other)
+    return wrong(Errc::too_large, is_ring() ? "window" : "capacity",
+                 "small enough for the address space", slots_);
+  auto room = Buffer<double>::make(static_cast<std::size_t>(size + other));
   return room ? Status{} : room.error();
 }
 
@@ -162,7 +203,7 @@ Status KVCache::check_new(const NewTokens& t, Index first) const {
   for (const Encoding* e : encodings()) {
     if (!acts_in_attention(*e)) continue;
     if (t.positions.data == nullptr) {
-      if (e->traits().axes > 1 && !e->traits().text_axes)
+      if (t.count > 0 && e->traits().axes > 1 && !e->traits().text_axes)
         return Error{.code = Errc::missing_option,
                      .field = "positions",
                      .expected = "given, one list for each axis"};
@@ -187,7 +228,7 @@ Status KVCache::check_new(const NewTokens& t, Index first) const {
       }
     }
   }
-  return {};
+  return check_norm(t.k_norm, "kNorm", o_.heads, encodings());
 }
 
 Status KVCache::own_slots(Index first, Index last) {
@@ -293,6 +334,7 @@ void KVCache::commit(const NewTokens& t, Index from) {
   if (is_ring() && from > 0 && length_ + from > o_.sinks)
     overwritten_ = std::max(overwritten_, length_ + from);
   length_ += t.count;
+  ++changes_;
 }
 
 Status KVCache::append(const NewTokens& t) {
@@ -326,14 +368,18 @@ Status KVCache::truncate(Index length) {
   }
   // As many as a ring shows, or all there were.
   const Index oldest_needed = std::max(std::min(o_.sinks, length), length - o_.window);
-  if (is_ring() && oldest_needed < overwritten_)
+  if (length <= o_.sinks)
+    overwritten_ = 0;  // the first tokens are all there
+  else if (is_ring() && oldest_needed < overwritten_)
     return refuse("one whose window the ring still holds", overwritten_ + o_.window);
   length_ = length;
+  ++changes_;
   return {};
 }
 
 void KVCache::reset() {
   length_ = overwritten_ = 0;
+  ++changes_;
   counted_ = shared_ = true;
 }
 
@@ -346,6 +392,7 @@ Result<KVCache> KVCache::fork() const {
   made.length_ = length_;
   made.overwritten_ = overwritten_;
   made.rotated_ = rotated_;
+  made.encodings_hash_ = encodings_hash_;
   made.counted_ = counted_;
   made.shared_ = shared_;
   auto positions = Buffer<double>::make(positions_.size());

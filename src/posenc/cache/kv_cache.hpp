@@ -30,6 +30,8 @@ struct NewTokens {
   PositionRows positions{};
   int axes = 1;
   HeadNorm k_norm{};  ///< of k; attention has it in its arguments
+  /// The tokens held for which masks and weights were laid out; others are refused.
+  std::optional<Index> beside{};
 };
 
 /// Tokens are counted from 0 and never renumbered: `length` counts all that were appended, of which
@@ -45,6 +47,8 @@ class KVCache {
 
   Index length() const { return length_; }
   Index stored() const { return kept() + length_ - oldest_held(); }
+  /// Another number after every change; which one it is says nothing.
+  std::uint32_t changes() const { return changes_; }
   const CacheOptions& options() const { return o_; }
   bool keeps_rotated() const { return rotated_; }
 
@@ -64,7 +68,9 @@ class KVCache {
   /// Another cache that begins with the same tokens. Pages are shared until one of the two writes.
   Result<KVCache> fork() const;
 
-  /// A conversation as bytes, and back into a cache made with the same options.
+  /// A conversation as bytes, and back into a cache made with the same options. Of encodings their
+  /// names are compared, and frequencies where keys are kept rotated. `to_bytes` and `fork` need the
+  /// encodings no more.
   Index byte_size() const;
   void to_bytes(std::byte* out) const;
   /// Errors: BAD_HEADER, TRUNCATED, BAD_TENSOR, and SHAPE_MISMATCH for another kind of cache.
@@ -110,8 +116,8 @@ class KVCache {
   void commit(const NewTokens& tokens, Index from);
   Status check_view(const AttentionArguments& a) const;
   PagedRows rows_held(const Call& call, Index gap, Index count) const;
-  Status attend_in_text(AttentionArguments& a, const NewTokens& tokens, Call& call) const;
-  Status attend_in_cache(AttentionArguments& a, Call& call) const;
+  Status place_in_text(AttentionArguments& a, const NewTokens& tokens, Call& call) const;
+  Status place_in_cache(AttentionArguments& a, Call& call) const;
   double position(Index b, Index axis, Index token) const {
     return positions_[static_cast<std::size_t>((b * axes_ + axis) * slots_ + slot(token))];
   }
@@ -124,6 +130,8 @@ class KVCache {
   Index slots_ = 0;
   Index length_ = 0;
   Index overwritten_ = 0;  ///< tokens from sinks to here are gone
+  std::uint32_t changes_ = 0;
+  std::int64_t encodings_hash_ = 0;  ///< encodings may be gone before the cache is
   bool rotated_ = false;
   bool counted_ = true;  ///< every token stands at its index
   bool shared_ = true;   ///< and all sequences alike
