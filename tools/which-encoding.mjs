@@ -60,6 +60,7 @@ const rules = [
   ['W17', 'a base below 10,000'],
   ['W18', 'a model type that is missing or not known here'],
   ['W19', 'a GGUF file scales its frequencies by a tensor whose data was not passed'],
+  ['W20', 'parameters of a scaling without the `rope_type` that says which: nothing scales'],
 ];
 
 const files = readdirSync(folder).sort();

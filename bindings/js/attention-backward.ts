@@ -11,7 +11,7 @@ import { gradientTargets } from './gradients.js';
 import { captureTarget, freshTarget, type OutRules, type Target } from './target.js';
 import { capture } from './tensor.js';
 import type { Tensor } from './types.js';
-import { boolean, record, sameShape, unknownOption } from './validate.js';
+import { boolean, or, record, sameShape, unknownOption } from './validate.js';
 
 export interface BackwardOptions
   extends Omit<AttentionOptions, 'weights' | 'logSumExp' | 'out' | 'append'> {
@@ -137,7 +137,7 @@ function readAs(engine: Engine, field: string, value: unknown, shape: readonly n
 }
 
 function readMaskShape({ mask }: Question, wanted: unknown): readonly number[] | undefined {
-  if (!boolean(where, 'maskGradient', wanted ?? false)) return undefined;
+  if (!boolean(where, 'maskGradient', or(wanted, false))) return undefined;
   if (mask?.isFloat === true) return mask.shape;
   throw mismatch(
     'OPTION_NOT_APPLICABLE',

@@ -4,7 +4,15 @@
 import { type Given, type Window, where } from './attention-options.js';
 import { mismatch, type Shapes } from './attention-shapes.js';
 import { isArray, isView } from './intrinsics.js';
-import { boolean, copyNumbers, integer, maxElements, record, unknownOption } from './validate.js';
+import {
+  boolean,
+  copyNumbers,
+  integer,
+  maxElements,
+  or,
+  record,
+  unknownOption,
+} from './validate.js';
 
 export interface Rules {
   causal: boolean;
@@ -33,7 +41,7 @@ export function readRules(given: Given, shapes: Shapes): Rules {
   const offset = read(given, 'queryOffset', placing);
   const prefix = read(given, 'prefix', counting);
   return {
-    causal: boolean(where, 'causal', given.get('causal') ?? false),
+    causal: boolean(where, 'causal', or(given.get('causal'), false)),
     queryOffset: typeof offset === 'number' ? offset : atTheEnd,
     prefix: typeof prefix === 'number' ? prefix : 0,
     ...readWindow(given.get('window')),
@@ -55,7 +63,7 @@ function readWindow(window: unknown) {
       ? unlimited
       : integer(where, `window.${name}`, value, counting);
   };
-  const first = integer(where, 'window.first', read.get('first') ?? 0, counting);
+  const first = integer(where, 'window.first', or(read.get('first'), 0), counting);
   return { windowLeft: side('left'), windowRight: side('right'), windowFirst: first };
 }
 

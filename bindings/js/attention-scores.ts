@@ -9,7 +9,7 @@ import { fault, shapeText, text } from './errors.js';
 import { isArray, isView } from './intrinsics.js';
 import type { RawAttention } from './raw.js';
 import { capture, type Source } from './tensor.js';
-import { choice, copyNumbers, finite, record, unknownOption } from './validate.js';
+import { choice, copyNumbers, finite, or, record, unknownOption } from './validate.js';
 
 type Numbers = Pick<
   RawAttention,
@@ -44,7 +44,7 @@ const noPlace: Place = () => nowhere;
 
 export function readScores(engine: Engine, given: Given, shapes: Shapes): Scores {
   const scale = given.get('scale');
-  const softcap = finite(where, 'softcap', given.get('softcap') ?? 0, { min: 0 });
+  const softcap = finite(where, 'softcap', or(given.get('softcap'), 0), { min: 0 });
   if (softcap > 0) requireFloat('softcap', softcap);
   const sinks = readSinks(where, given.get('sinks'), shapes.heads);
   const { kind, length, factor } = readQueryScale(given.get('queryScale'));
@@ -120,9 +120,9 @@ function readQueryScale(value: unknown) {
   const least = kind === 'logn' ? 2 : 1;
   return {
     kind: 1 + queryScales.indexOf(kind),
-    length: finite(where, 'queryScale.length', read.get('length') ?? length, { min: least }),
+    length: finite(where, 'queryScale.length', or(read.get('length'), length), { min: least }),
     factor:
-      kind === 'logn' ? 0 : finite(where, 'queryScale.factor', read.get('factor') ?? factor, {}),
+      kind === 'logn' ? 0 : finite(where, 'queryScale.factor', or(read.get('factor'), factor), {}),
   };
 }
 
@@ -150,12 +150,15 @@ export function readNorm(
   const read = record(where, field, value);
   for (const name of read.keys())
     if (!known.includes(name)) throw unknownOption(where, `${field}.${name}`, known);
-  const kind = choice(where, `${field}.kind`, read.get('kind') ?? 'rms', norms);
-  const place = choice(where, `${field}.place`, read.get('place') ?? 'before', ['before', 'after']);
+  const kind = choice(where, `${field}.kind`, or(read.get('kind'), 'rms'), norms);
+  const place = choice(where, `${field}.place`, or(read.get('place'), 'before'), [
+    'before',
+    'after',
+  ]);
   const usual = kind === 'rms' ? 1e-6 : 1e-12;
   return {
     kind: 1 + norms.indexOf(kind),
-    epsilon: finite(where, `${field}.epsilon`, read.get('epsilon') ?? usual, { min: 0 }),
+    epsilon: finite(where, `${field}.epsilon`, or(read.get('epsilon'), usual), { min: 0 }),
     after: place === 'after',
     ...readWeight(engine, `${field}.weight`, read.get('weight'), heads, width),
   };

@@ -16,7 +16,7 @@ import { type CapturedPositions, capturePositions } from './positions.js';
 import type { RawAttention } from './raw.js';
 import { captureTarget, freshTarget } from './target.js';
 import { capture, type Source } from './tensor.js';
-import { boolean, choice, reading, sizeOf } from './validate.js';
+import { boolean, choice, or, reading, sizeOf } from './validate.js';
 
 export function attention(
   engine: Engine,
@@ -38,7 +38,7 @@ export function readQuestion(
   given: Given,
   past?: Past,
 ): Question {
-  const layout = choice(where, 'layout', given.get('layout') ?? 'bhnd', ['bhnd', 'bnhd']);
+  const layout = choice(where, 'layout', or(given.get('layout'), 'bhnd'), ['bhnd', 'bnhd']);
   const asked = readEncodings(engine, given.get('encoding'));
   if (past === undefined && given.get('append') !== undefined)
     throw mismatch('OPTION_NOT_APPLICABLE', 'append', 'left out without a cache', undefined);
@@ -129,7 +129,7 @@ const none = new Float64Array(0);
 
 function compute(engine: Engine, question: Question, given: Given): AttentionResult {
   const { shapes, tokens } = question;
-  const wants = (name: 'weights' | 'logSumExp') => boolean(where, name, given.get(name) ?? false);
+  const wants = (name: 'weights' | 'logSumExp') => boolean(where, name, or(given.get(name), false));
   const [wantsWeights, wantsLogSumExp] = [wants('weights'), wants('logSumExp')];
   const output = captureTarget(engine, where, given.get('out'), shapes.output, {
     sources: readInPlace(question),

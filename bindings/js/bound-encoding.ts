@@ -31,6 +31,7 @@ import {
   roomFor as makeRoom,
   maxElements,
   optionValues,
+  or,
 } from './validate.js';
 
 /** In the order of the core's own list; an option that pins the length makes any encoding static. */
@@ -155,9 +156,9 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
       throw unsupported(where, method, 'where rows grow, their gradient depends on x');
     const names = backwards ? turnBackOptions : rotateOptions;
     const [whose, tokens, out, back] = optionValues(where, options, names);
-    const key = choice(where, 'role', whose ?? 'query', roles) === 'key';
-    const length = integer(where, 'length', tokens ?? 0, lengths);
-    const inverse = backwards || boolean(where, 'inverse', back ?? false);
+    const key = choice(where, 'role', or(whose, 'query'), roles) === 'key';
+    const length = integer(where, 'length', or(tokens, 0), lengths);
+    const inverse = backwards || boolean(where, 'inverse', or(back, false));
     const source = rows(where, capture(engine, where, 'x', x));
     const at = this.#positions(where, info, positions, source.shape);
     const { batch, heads, n, width, sets } = fold(source.shape, at);

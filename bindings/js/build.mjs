@@ -31,14 +31,28 @@ copyFileSync(file('bindings/js/posenc.d.wasm.ts'), file('build/dist/posenc.wasm.
 
 // The glue's own reference to the file is never used, since load.ts brings the module, but it makes
 // bundlers emit the file for the entries that need none, and fails where import.meta.url is no URL.
-const glue = readFileSync(file('build/wasm/posenc.mjs'), 'utf8');
 const reference = /new URL\(\s*["']posenc\.wasm["']\s*,\s*import\.meta\.url\s*\)\.href/g;
-const found = glue.match(reference)?.length ?? 0;
-if (found !== 1)
-  throw new Error(
-    `the glue refers to posenc.wasm ${found} times, expected once: adapt ${import.meta.url}`,
-  );
-writeFileSync(file('build/dist/posenc.mjs'), glue.replace(reference, '"posenc.wasm"'));
+// Embind walks the fields of a value object with for-in, which also finds what a page has added to
+// Object.prototype, and then fails in the middle of a call. Without a prototype there is none of that.
+const fields = /\bfields\s*=\s*\{\s*\}/g;
+const walks = /\bfor\s*\((?:(?:var|let|const)\s+)?\w+\s+in\s+(?!fields\b)/g;
+
+const glue = readFileSync(file('build/wasm/posenc.mjs'), 'utf8');
+/** How often is checked, so that another Emscripten cannot bring back what is mended here. */
+const expect = (pattern, times, what) => {
+  const found = glue.match(pattern)?.length ?? 0;
+  if (found !== times)
+    throw new Error(
+      `the glue has ${what} ${found} times, expected ${times}: adapt ${import.meta.url}`,
+    );
+};
+expect(reference, 1, 'its reference to posenc.wasm');
+expect(fields, 1, 'the fields of a value object');
+expect(walks, 0, 'for-in over something other than these fields');
+writeFileSync(
+  file('build/dist/posenc.mjs'),
+  glue.replace(reference, '"posenc.wasm"').replace(fields, 'fields={__proto__:null}'),
+);
 
 writeFileSync(
   file('build/dist/inline-bytes.js'),

@@ -134,7 +134,24 @@ export function requireTokens(
       expected: `as long as k: ${tokens[0].rows}`,
       received: text(shapeText(v.shape)),
     });
+  requireRoom(where, past, tokens[0].rows);
   return tokens[0].rows;
+}
+
+/** A ring makes room; any other cache keeps every token or takes none. */
+function requireRoom(where: string, past: Past, tokens: number): void {
+  const { capacity, window } = past.shape;
+  if (window > 0) return;
+  const used = lengthOf(past);
+  if (tokens > capacity - used)
+    throw fault('CACHE_FULL', {
+      where,
+      field: 'append',
+      expected: `at most ${capacity - used} tokens: ${used} of ${capacity} are used`,
+      received: tokens,
+      advice: 'Nothing was stored. Truncate, make a larger cache, or use a ring.',
+      more: { capacity, used },
+    });
 }
 
 /** Made apart from the owner: a function made in its constructor would keep it alive. */

@@ -20,7 +20,10 @@ export interface RotateOptions {
   role?: 'query' | 'key';
   /** Length of the sequence, for encodings that depend on it. @default the largest position + 1 */
   length?: number;
-  /** Undo the rotation. @default false */
+  /**
+   * Turn the other way: by the negated angle. What an encoding multiplies the lengths of rows by (YaRN and
+   * LongRoPE their attention factor, xPos its decay) is multiplied once more and not undone. @default false
+   */
   inverse?: boolean;
   /** Where the result goes; may be `x` itself unless rows grow. */
   out?: Tensor;

@@ -8,7 +8,7 @@ import { fault, text } from './errors.js';
 import { type Info, instance, type Posenc } from './posenc.js';
 import factory from './posenc.mjs';
 import { abiVersion, type RawModule } from './raw.js';
-import { boolean, choice, options as readOptions, wrongType } from './validate.js';
+import { boolean, choice, or, options as readOptions, wrongType } from './validate.js';
 import {
   compile,
   givenBytes,
@@ -74,7 +74,7 @@ interface Started {
 function readLoadOptions(host: Host, options: unknown): { fresh: boolean; chosen: Chosen } {
   const where = 'load';
   const given = readOptions(where, options, names);
-  const build = choice(where, 'build', given.get('build') ?? 'auto', ['auto', 'simd', 'relaxed']);
+  const build = choice(where, 'build', or(given.get('build'), 'auto'), ['auto', 'simd', 'relaxed']);
   if (build === 'relaxed')
     throw fault('UNSUPPORTED', {
       where,
@@ -94,7 +94,7 @@ function readLoadOptions(host: Host, options: unknown): { fresh: boolean; chosen
       expected: 'left out: give one of url, bytes and module',
       received: text(Object.keys(chosen).join(' and ')),
     });
-  return { chosen, fresh: boolean(where, 'fresh', given.get('fresh') ?? false) };
+  return { chosen, fresh: boolean(where, 'fresh', or(given.get('fresh'), false)) };
 }
 
 function checkUrl(host: Host, url: unknown): string | URL {

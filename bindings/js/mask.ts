@@ -34,7 +34,7 @@ export function captureMask(engine: Engine, given: unknown, shapes: Shapes): Mas
     const { data, shape, dims } = given as { data?: unknown; shape?: unknown; dims?: unknown };
     return { data, shape, dims };
   });
-  const extents = shape ?? dims;
+  const extents = shape === undefined ? dims : shape;
   const name = isView(data) ? typedArrayName(data) : undefined;
   if (name === 'Float32Array') return floats(engine, { data, shape: extents }, shapes);
   if (name !== 'Uint8Array') throw mismatch('BAD_MASK', 'mask.data', expected, data);

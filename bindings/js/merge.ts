@@ -10,7 +10,7 @@ import { isArray } from './intrinsics.js';
 import { captureTarget, freshTarget } from './target.js';
 import { capture } from './tensor.js';
 import type { Tensor, TensorInput } from './types.js';
-import { choice, options, reading, sameShape, sizeOf, wrongType } from './validate.js';
+import { choice, options, or, reading, sameShape, sizeOf, wrongType } from './validate.js';
 
 /** What `attention` gives when asked for `logSumExp`; any more is not looked at. */
 export interface PartialAttention {
@@ -36,7 +36,7 @@ export function merge(
 ): Required<Pick<AttentionResult, 'output' | 'logSumExp'>> {
   engine.requireUsable();
   const read = options(where, given, ['layout', 'sinks', 'out']);
-  const layout = choice(where, 'layout', read.get('layout') ?? 'bhnd', ['bhnd', 'bnhd']);
+  const layout = choice(where, 'layout', or(read.get('layout'), 'bhnd'), ['bhnd', 'bnhd']);
   const parts = readParts(engine, results);
   const [{ output: first }] = parts;
   const { batch, heads, queries, width, rows } = axesOf(first.shape, layout);

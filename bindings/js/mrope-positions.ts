@@ -10,6 +10,7 @@ import {
   doubles,
   integer,
   list,
+  or,
   reading,
   options as readOptions,
   sameShape,
@@ -170,7 +171,7 @@ function nextGrid(kind: Kind, ids: Float64Array, places: readonly number[], from
 }
 
 function readKinds(given: ReadonlyMap<string, unknown>): Kind[] {
-  const merge = integer(where, 'mergeSize', given.get('mergeSize') ?? 2, { min: 1, max: 1024 });
+  const merge = integer(where, 'mergeSize', or(given.get('mergeSize'), 2), { min: 1, max: 1024 });
   const videos = given.get('videoGrids');
   const count = isArray(videos) ? reading(where, 'videoGrids', videos, () => videos.length) : 0;
   const paces = readPaces(given, count);
@@ -188,7 +189,7 @@ function readKinds(given: ReadonlyMap<string, unknown>): Kind[] {
 
 function readPaces(given: ReadonlyMap<string, unknown>, videos: number): Float64Array | undefined {
   const seconds = given.get('secondsPerGrid');
-  const [perSecond] = list(where, 'tokensPerSecond', [given.get('tokensPerSecond') ?? 1], paces);
+  const [perSecond] = list(where, 'tokensPerSecond', [or(given.get('tokensPerSecond'), 1)], paces);
   if (seconds === undefined) return undefined;
   return list(where, 'secondsPerGrid', seconds, { ...paces, length: videos }).map(
     (s) => s * perSecond,
@@ -270,7 +271,7 @@ function captureRows(field: string, given: unknown): Rows {
     return { values, shape: [1, values.length] };
   }
   const values = numbers(field, data);
-  const extents = checkShape(where, `${field}.shape`, shape ?? dims);
+  const extents = checkShape(where, `${field}.shape`, shape === undefined ? dims : shape);
   const [batch, n] = extents.length === 1 ? [1, extents[0]] : extents;
   if (extents.length > 2 || batch * n !== values.length)
     throw fault('SHAPE_MISMATCH', {

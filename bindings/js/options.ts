@@ -7,7 +7,7 @@
 import { encodings } from './encodings.gen.js';
 import type { Engine } from './engine.js';
 import { fault, nearest, quote, shapeText, text } from './errors.js';
-import { isArray, isView, typedArrayLength, typedArrayName } from './intrinsics.js';
+import { isArray, typedArrayLength } from './intrinsics.js';
 import type { EncodingInfo, Extent, FieldInfo, TableInfo } from './manifest.js';
 import { capture, type Source } from './tensor.js';
 import {
@@ -15,6 +15,7 @@ import {
   choice,
   finite,
   integer,
+  isNumberView,
   list,
   names,
   reading,
@@ -183,10 +184,7 @@ function tensorLike(where: string, { name, shape }: TableInfo, value: unknown): 
   if (shape.length !== 1) return value;
   if (isArray(value))
     return { data: value, dims: [reading(where, name, value, () => value.length)] };
-  const type = isView(value) ? typedArrayName(value) : undefined;
-  return type === 'Float32Array' || type === 'Float64Array'
-    ? { data: value, dims: [typedArrayLength(value)] }
-    : value;
+  return isNumberView(value) ? { data: value, dims: [typedArrayLength(value)] } : value;
 }
 
 function namedShape({ shape }: TableInfo, known: readonly (number | undefined)[] = []): string {

@@ -90,11 +90,13 @@ export interface Posenc {
 class Instance {
   readonly #engine: Engine;
   readonly info: Info;
-  readonly encodings: readonly EncodingInfo[] = encodings;
-
   constructor(engine: Engine, loading: Info['loading']) {
     this.#engine = engine;
-    this.info = { version, build: 'simd', loading, memory: () => engine.memory };
+    this.info = Object.freeze({ version, build: 'simd', loading, memory: () => engine.memory });
+  }
+
+  get encodings(): readonly EncodingInfo[] {
+    return encodings;
   }
 
   encoding(id: unknown, options?: unknown): unknown {

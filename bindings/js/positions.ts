@@ -133,7 +133,7 @@ function captureAxis(where: string, field: string, given: unknown, rules: Positi
     if (isStart(given)) return fromStart(where, field, given, rules);
     const { data, shape, dims } = given as { data?: unknown; shape?: unknown; dims?: unknown };
     if (data === undefined) throw wrongType(where, field, accepted, given);
-    return fromTensor(where, field, data, shape ?? dims, rules);
+    return fromTensor(where, field, data, shape === undefined ? dims : shape, rules);
   });
 }
 
@@ -156,8 +156,12 @@ function fromStart(
       {},
     );
   const first = one(where, `${field}.start`, start, rules);
-  // The last one must be in range too, or counting would silently repeat itself.
-  if (rows > 0) one(where, `${field}.start + ${rows - 1}`, first + (rows - 1), rules);
+  // Counting past the limit would silently repeat itself. Compared so that nothing is rounded: the sum
+  // 2^53 + 1 is 2^53 again.
+  if (first > positionLimit - (rows - 1)) {
+    const index = positionLimit - first + 1;
+    throw outOfRange(where, field, text(String(BigInt(first) + BigInt(index))), index);
+  }
   return countUp(rows, first, axes);
 }
 
@@ -243,7 +247,7 @@ function one(
   return value + 0; // -0 becomes 0
 }
 
-function outOfRange(where: string, field: string, value: number | bigint, index?: number) {
+function outOfRange(where: string, field: string, value: unknown, index?: number) {
   return fault('OUT_OF_RANGE', {
     where,
     field,

@@ -10,7 +10,7 @@ import { fault, quote, text } from './errors.js';
 import { bf16, f16 } from './half.js';
 import { type HeaderEntry, scanHeader } from './safetensors-header.js';
 import type { Tensor } from './types.js';
-import { detached, reading, options as readOptions, wrongType } from './validate.js';
+import { detached, or, reading, options as readOptions, wrongType } from './validate.js';
 
 export interface SafetensorsOptions {
   /** Bytes of JSON at most. @default 16 MiB */
@@ -36,7 +36,7 @@ export function readSafetensors(
   bytes: ArrayBuffer | Uint8Array,
   options?: SafetensorsOptions,
 ): ReadonlyMap<string, SafetensorsView> {
-  const most = readOptions(where, options, ['maxHeaderBytes']).get('maxHeaderBytes') ?? limit;
+  const most = or(readOptions(where, options, ['maxHeaderBytes']).get('maxHeaderBytes'), limit);
   if (typeof most !== 'number' || !(most >= 8))
     throw wrongType(where, 'maxHeaderBytes', 'a number from 8', most);
   // After the options, whose reading can run code of the user's.

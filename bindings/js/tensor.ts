@@ -17,7 +17,16 @@ import {
   typedArraySet,
 } from './intrinsics.js';
 import { holdingOf } from './owned.js';
-import { shape as checkShape, copyNumbers, reading, sizeOf, wrongType } from './validate.js';
+import {
+  shape as checkShape,
+  copyNumbers,
+  detached,
+  isNumberView,
+  reading,
+  roomFor,
+  sizeOf,
+  wrongType,
+} from './validate.js';
 
 /** Where some bytes lie; `space` is the buffer, or the instance for bytes in its memory. */
 export interface Extent {
@@ -51,15 +60,13 @@ export function capture(engine: Engine, where: string, field: string, input: unk
     const recheck = () => void holdingOf(engine, where, field, input);
     return { shape, size, address, extent, recheck, copyTo: fromHeap(address, size) };
   }
-  const {
-    data,
-    shape: given,
-    converts,
-  } = reading(where, field, input, () => read(where, field, input as Foreign));
+  const { data, shape: given } = reading(where, field, input, () =>
+    read(where, field, input as Foreign),
+  );
   const shape = checkShape(where, `${field}.shape`, given);
-  const view = floats(engine, where, field, data, converts);
-  const length = typedArrayLength(view);
   const size = sizeOf(shape);
+  const view = floats(engine, where, field, data, size);
+  const length = typedArrayLength(view);
   if (length !== size)
     throw fault('SHAPE_MISMATCH', {
       where,
@@ -130,28 +137,31 @@ interface Foreign {
   location?: unknown;
 }
 
-/** The parts of a structural tensor. `converts`: its type promises numbers, not Float32Array. */
+/** The parts of a structural tensor. */
 function read(where: string, field: string, input: Foreign) {
   const { dataSync } = input;
   if (typeof dataSync === 'function') {
     if (input.isDisposed === true) throw notOnCpu(where, field, 'disposed');
     checkDtype(where, field, input.dtype);
     const { shape } = input;
-    return { shape, data: Reflect.apply(dataSync, input, []) as unknown, converts: true };
+    return { shape, data: Reflect.apply(dataSync, input, []) as unknown };
   }
   const { location } = input;
   if (typeof location === 'string' && location !== 'cpu' && location !== 'cpu-pinned')
     throw notOnCpu(where, field, location);
   checkDtype(where, field, input.type);
   const { shape } = input;
-  if (shape !== undefined) return { shape, data: input.data, converts: false };
+  if (shape !== undefined) return { shape, data: input.data };
   const { dims } = input;
   if (dims === undefined) throw wrongType(where, field, asTensor, input);
-  return { shape: dims, data: input.data, converts: true };
+  return { shape: dims, data: input.data };
 }
 
+/** Those whose elements are numbers as they stand: halves are bits, and int64 comes as BigInt. */
+const numberTypes = /^(float32|float64|u?int(8|16|32))$/;
+
 function checkDtype(where: string, field: string, dtype: unknown): void {
-  if (typeof dtype === 'string' && dtype !== 'float32' && dtype !== 'float64')
+  if (typeof dtype === 'string' && !numberTypes.test(dtype))
     throw fault('WRONG_DTYPE', { where, field, expected: 'of type float32', received: dtype });
 }
 
@@ -165,29 +175,52 @@ function notOnCpu(where: string, field: string, location: string) {
   });
 }
 
+/** Float32Array as it is; a copy of other numbers, rounded to single precision. */
 function floats(
   engine: Engine,
   where: string,
   field: string,
   data: unknown,
-  converts: boolean,
+  size: number,
 ): Float32Array {
   const name = isView(data) ? typedArrayName(data) : undefined;
   if (name === 'Float32Array') return inBounds(engine, where, field, data as Float32Array);
-  const at = { where, field: `${field}.data`, expected: 'a Float32Array', received: data };
-  if (name === 'Float64Array' || isArray(data)) {
-    if (converts) return Float32Array.from(copyNumbers(where, `${field}.data`, data, 'numbers'));
-    throw fault('WRONG_DTYPE', { ...at, advice: 'Convert it with Float32Array.from(data).' });
-  }
-  if (!isView(data)) throw wrongType(where, `${field}.data`, 'a Float32Array', data);
-  const { byteOffset } = data;
-  if ((name === undefined || name === 'Uint8Array') && byteOffset % 4 !== 0)
+  const path = `${field}.data`;
+  if (isView(data)) refuseBytes(where, path, data, name, size);
+  else if (!isArray(data)) throw wrongType(where, path, expected, data);
+  const numbers = isNumberView(data) ? data : copyNumbers(where, path, data, expected);
+  if (isOutOfBounds(numbers)) throw detached(where, path);
+  return roomFor(where, path, () => new Float32Array(numbers));
+}
+
+const expected = 'a Float32Array or other numbers';
+
+/** Typed arrays that do not hold one number of the tensor in each element. */
+function refuseBytes(
+  where: string,
+  field: string,
+  data: ArrayBufferView,
+  name: string | undefined,
+  size: number,
+): void {
+  const bytes = name === undefined || (name === 'Uint8Array' && size > 0);
+  const { byteOffset, byteLength } = data;
+  const are = bytes && byteLength === size * 4;
+  const at = { where, field, expected, received: data };
+  if (are && byteOffset % 4 !== 0)
     throw fault('MISALIGNED', {
       ...at,
+      expected: 'a Float32Array',
       received: text(`bytes at offset ${byteOffset}`),
       advice: 'Copy them: new Float32Array(bytes.slice().buffer).',
     });
-  throw fault('WRONG_DTYPE', { ...at, advice: 'Convert it with Float32Array.from(data).' });
+  if (are || !isNumberView(data))
+    throw fault('WRONG_DTYPE', {
+      ...at,
+      advice: are
+        ? 'Read the bytes as floats: new Float32Array(bytes.buffer, bytes.byteOffset).'
+        : 'Convert it with Float32Array.from(data, Number).',
+    });
 }
 
 /** Refuses a view whose memory is gone, which would read as empty, or as less than was seen before. */

@@ -11,9 +11,14 @@ export interface Tensor {
   readonly shape: readonly number[];
 }
 
-/** Accepted wherever a tensor is read, by structure: other libraries' tensors need no conversion. */
+/**
+ * Accepted wherever a tensor is read, by structure: other libraries' tensors need no conversion. Numbers
+ * that are no `Float32Array` are copied, each rounded to single precision; BigInts, bits of half
+ * precision and strings are no numbers here.
+ */
 export type TensorInput =
   | Tensor
+  | { readonly data: ArrayLike<number>; readonly shape: readonly number[] }
   /** ONNX Runtime, transformers.js. */
   | { readonly data: ArrayLike<number>; readonly dims: readonly number[] }
   /** TensorFlow.js. */

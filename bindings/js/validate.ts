@@ -25,6 +25,10 @@ export interface Range {
   exclusiveMin?: boolean;
 }
 
+/** Left out means undefined: null is a value of the wrong type, so `??` will not do for options. */
+export const or = (value: unknown, fallback: unknown): unknown =>
+  value === undefined ? fallback : value;
+
 export function finite(where: string, field: string, value: unknown, range: Range = {}): number {
   // The words are only put together when they are needed: most values are right.
   const about = () => ({
@@ -131,9 +135,14 @@ const numberArrays = [
   'Int16Array',
   'Int32Array',
   'Uint8Array',
+  'Uint8ClampedArray',
   'Uint16Array',
   'Uint32Array',
 ];
+
+/** A typed array whose elements are plain numbers, of any width. */
+export const isNumberView = (value: unknown): value is Float64Array =>
+  isView(value) && numberArrays.includes(typedArrayName(value) ?? '');
 
 /** Numbers of a plain or a typed array, read once. Elements are not checked beyond their type. */
 export function copyNumbers(
@@ -142,9 +151,9 @@ export function copyNumbers(
   value: unknown,
   expected: string,
 ): Float64Array {
-  if (isView(value) && numberArrays.includes(typedArrayName(value) ?? '')) {
+  if (isNumberView(value)) {
     if (isOutOfBounds(value)) throw detached(where, field);
-    return roomFor(where, field, () => new Float64Array(value as Float64Array));
+    return roomFor(where, field, () => new Float64Array(value));
   }
   if (!isArray(value)) throw wrongType(where, field, expected, value);
   return reading(where, field, value, () => {

@@ -273,6 +273,9 @@ describe('a refused call says why and changes nothing', () => {
     const append = { k: rowsOf(all.k, 6, 9), v: rowsOf(all.v, 6, 9) };
     refused(() => cache.append(append.k, append.v), 'CACHE_FULL', 'append');
     refused(() => pe.attention(q, cache, { append }), 'CACHE_FULL', 'append');
+    const full = caught(() => cache.append(append.k, append.v));
+    expect(full.details).toMatchObject({ capacity: 8, used: 6 });
+    expect(full.message).toMatch(/at most 2 tokens: 6 of 8 are used, got 3/);
     refused(() => cache.append(randomTensor([1, 3, 1, D]), append.v), 'SHAPE_MISMATCH', 'k');
     refused(() => cache.append(append.k, randomTensor([1, G, 2, D])), 'SHAPE_MISMATCH', 'v');
     refused(() => pe.attention(randomTensor([1, 3, 1, D]), cache), 'HEADS_NOT_DIVISIBLE', 'q');

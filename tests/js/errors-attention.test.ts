@@ -4,7 +4,7 @@
 import { fromTotal, type TensorInput } from 'posenc';
 import { pe } from './support/instance.ts';
 import { randomTensor, tensor } from './support/numbers.ts';
-import { attend, check, type Row } from './support/refused-calls.ts';
+import { attend, check, four, type Row } from './support/refused-calls.ts';
 
 // q of refused-calls: two heads of three tokens, no batch.
 const row = (
@@ -16,6 +16,60 @@ const row = (
 ): Row => [name, attend(options), { code, field, says } as Row[2]];
 
 const batch = randomTensor([2, 2, 3, 4], 1);
+check('null, which is not left out', [
+  ...(
+    [
+      ['layout'],
+      ['causal'],
+      ['queryOffset'],
+      ['prefix'],
+      ['scale'],
+      ['softcap'],
+      ['weights'],
+      ['logSumExp'],
+      ['encoding'],
+      ['sinks'],
+      ['keyLengths'],
+      ['queryLengths'],
+      ['cuSeqlens'],
+      ['queryPositions'],
+      ['keyPositions'],
+      ['window'],
+      ['window', { left: null }],
+      ['window', { first: null }],
+      ['queryScale'],
+      ['queryScale', { kind: 'llama4', length: null }],
+      ['queryScale', { kind: 'llama4', factor: null }],
+      ['qNorm'],
+      ['qNorm', { kind: null }],
+      ['qNorm', { place: null }],
+      ['kNorm', { epsilon: null }],
+      ['kNorm', { weight: null }],
+    ] as const
+  ).map(([field, given = null]): Row => {
+    const inner = given === null ? '' : `.${Object.keys(given).at(-1)}`;
+    return [
+      `as ${field}${inner}`,
+      attend({ [field]: given }),
+      { code: 'WRONG_TYPE', field: `${field}${inner}`, says: ['null'] },
+    ];
+  }),
+  ['as mask', attend({ mask: null }), { code: 'BAD_MASK', field: 'mask', says: ['null'] }],
+  ['as out', attend({ out: null }), { code: 'BAD_OUT', field: 'out', says: ['null'] }],
+  ...['role', 'length', 'inverse'].map(
+    (field): Row => [
+      `as ${field} of rotate`,
+      () => four.rotate(batch, undefined, { [field]: null }),
+      { code: 'WRONG_TYPE', field, says: ['null'] },
+    ],
+  ),
+  [
+    'as layout of merge',
+    () => pe.merge([], { layout: null } as never),
+    { code: 'WRONG_TYPE', field: 'layout' },
+  ],
+]);
+
 check('rules', [
   row('a window that is a number', { window: 3 }, 'WRONG_TYPE', 'window'),
   row('a window of negative width', { window: { left: -1 } }, 'OUT_OF_RANGE', 'window.left'),

@@ -97,11 +97,9 @@ check('shapes and buffers', [
   ['31 a single row', rotate(randomTensor([4])), { code: 'SHAPE_MISMATCH', field: 'x' }],
   ...(
     [
-      [Float64Array.of(1, 2, 3, 4), 'WRONG_DTYPE'],
-      [Int8Array.of(1, 2, 3, 4), 'WRONG_DTYPE'],
       [BigInt64Array.of(1n, 2n, 3n, 4n), 'WRONG_DTYPE'],
-      [[1, 2, 3, 4], 'WRONG_DTYPE'],
-      [[[1, 2, 3, 4]], 'WRONG_DTYPE'],
+      [BigUint64Array.of(1n, 2n, 3n, 4n), 'WRONG_DTYPE'],
+      [new Uint8Array(16), 'WRONG_DTYPE'],
       [new DataView(new ArrayBuffer(16)), 'WRONG_DTYPE'],
       [new ArrayBuffer(16), 'WRONG_TYPE'],
       ['1234', 'WRONG_TYPE'],
@@ -116,6 +114,30 @@ check('shapes and buffers', [
       { code, field: 'x', says: ['Float32Array'] },
     ],
   ),
+  ...[
+    ['nested', [[1, 2, 3, 4]]],
+    ['of text', ['1', '2', '3', '4']],
+    ['of BigInts', [1n, 2n, 3n, 4n]],
+    ['with holes', new Array(4)],
+  ].flatMap(([name, data]): Row[] => [
+    [`32 arrays ${name}`, rotate({ data, shape: [1, 4] }), { code: 'WRONG_TYPE', field: 'x' }],
+    [`32 arrays ${name}, dims`, rotate({ data, dims: [1, 4] }), { code: 'WRONG_TYPE', field: 'x' }],
+  ]),
+  [
+    '33 halves as their bits',
+    rotate({ data: new Uint16Array(4), dims: [1, 4], type: 'float16' }),
+    { code: 'WRONG_DTYPE', field: 'x', says: ['float16'] },
+  ],
+  [
+    '51 truth values as bytes',
+    rotate({ data: new Uint8Array(4), dims: [1, 4], type: 'bool' }),
+    { code: 'WRONG_DTYPE', field: 'x', says: ['bool'] },
+  ],
+  [
+    '34 transferred integers',
+    rotate({ data: detached(new Int32Array(4)), shape: [1, 4] }),
+    { code: 'DETACHED', field: 'x' },
+  ],
   ...[4, 'x', null, undefined, [1, 2, 3, 4], [[1, 2, 3, 4]], Float32Array.of(1, 2, 3, 4), {}].map(
     (x): Row => [
       `32 ${Object.prototype.toString.call(x)} for a tensor`,

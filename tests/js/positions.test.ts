@@ -67,7 +67,18 @@ describe('positions that are refused', () => {
       BigInt64Array.of(0n, 2n ** 60n, 0n),
       { code: 'OUT_OF_RANGE', says: ['positions[1]', '1152921504606846976'] },
     ],
-    ['a start whose end is too far', { start: 2 ** 53 }, { code: 'OUT_OF_RANGE' }],
+    [
+      'a start whose end is too far',
+      { start: 2 ** 53 },
+      { code: 'OUT_OF_RANGE', says: ['positions[1]', '9007199254740993'] },
+    ],
+    // The last sum is 2^53 + 1, which a double rounds to 2^53.
+    [
+      'a start one too far',
+      { start: 2 ** 53 - 1 },
+      { code: 'OUT_OF_RANGE', says: ['positions[2]', '9007199254740993'] },
+    ],
+    ['a start before -2^53', { start: -(2 ** 53) - 2 }, { code: 'OUT_OF_RANGE' }],
     ['a start that is no number', { start: '0' }, { code: 'WRONG_TYPE' }],
     ['too few', [0, 1], { code: 'SHAPE_MISMATCH', says: ['3', '2 positions'] }],
     ['too many', [0, 1, 2, 3], { code: 'SHAPE_MISMATCH', says: ['4 positions'] }],

@@ -27,6 +27,47 @@ describe('forms of a tensor', () => {
     for (const form of forms) expectSame(rope.rotate(form).data, turned.data);
   });
 
+  it('reads numbers of every width, by either name of the shape', () => {
+    const whole = [0, 1, 2, 3, 100, 50, 25, 12];
+    const shape = [2, 4];
+    const want = rope.rotate(tensor(shape, whole)).data;
+    interface Kind {
+      from(values: readonly number[]): ArrayLike<number>;
+    }
+    const kinds: readonly Kind[] = [
+      Array,
+      Float32Array,
+      Float64Array,
+      Int8Array,
+      Int16Array,
+      Int32Array,
+      Uint8Array,
+      Uint8ClampedArray,
+      Uint16Array,
+      Uint32Array,
+    ];
+    for (const kind of kinds) {
+      const data = kind.from(whole);
+      const forms = [
+        { data, shape },
+        { data, dims: shape },
+        { shape, dataSync: () => data },
+      ];
+      for (const form of forms) expectSame(rope.rotate(form).data, want);
+      expectSame(data, whole);
+      const learned = pe.encoding('learned', { table: { data, shape } });
+      expectSame(learned.table([1]).data, whole.slice(4));
+      const slopes = kind.from([1, 2]);
+      const alibi = pe.encoding('alibi', { heads: 2, slopes });
+      expectSame(alibi.bias([1], [0]).data, [-1, -2]);
+    }
+    // Rounded once: a double goes to single precision and an integer of 25 bits to even.
+    const rounded = { data: Int32Array.of(2 ** 24 + 1, 0, 0, 0), shape: [1, 4] };
+    expect(rope.rotate(rounded).data[0]).toBe(2 ** 24);
+    const typed = { data: Int32Array.from(whole), dims: shape, type: 'int32' };
+    expectSame(rope.rotate(typed as TensorInput).data, want);
+  });
+
   it('reads a part of a buffer, a shared buffer, a subclass and a growing buffer', () => {
     const wide = new Float32Array(40);
     wide.set(x.data, 5);

@@ -31,6 +31,9 @@ const bias: Tensor = pe.encoding('alibi', { heads: 8, slopes: [1, 2] }).bias([0]
 const none = pe.encoding('none');
 const shaw = pe.encoding('shaw', { headDim: 4, maxDistance: 2, keyTable: tensor });
 
+rope.rotate({ data: Int32Array.of(1), shape: [1, 1] });
+// @ts-expect-error BigInts are no numbers
+rope.rotate({ data: BigInt64Array.of(1n), shape: [1, 1] });
 const { output, weights } = pe.attention(tensor, { data: [1], dims: [1, 1, 1] }, tensor, {
   encoding: [rope, pe.encoding('alibi', { heads: 8 })],
   mask: { data: new Uint8Array(1), shape: [1] },

@@ -95,9 +95,14 @@ export class Context {
   private assumed(keys: readonly string[]): number | boolean | string | undefined {
     const assumes = this.family.assumes ?? {};
     const key = keys.find((one) => Object.hasOwn(assumes, one));
-    return key === undefined ? undefined : assumes[key];
+    if (key === undefined) return undefined;
+    const off = saysNone.includes(key) && (this.text.names(key) || this.root.names(key));
+    return off ? undefined : assumes[key];
   }
 }
+
+/** Written as null they are switched off; only where they are left out does the default hold. */
+const saysNone = ['sliding_window', 'attn_logit_softcapping'];
 
 /** The names one quantity goes by. */
 export const names = {

@@ -91,7 +91,7 @@ const cohere: Family = { ...turned };
 
 export const families: Readonly<Record<string, Family>> = {
   llama: rope,
-  mistral: rope,
+  mistral: { ...rope, assumes: { sliding_window: 4096 } },
   mixtral: rope,
   ministral3: rope,
   mistral3: rope,
@@ -115,7 +115,16 @@ export const families: Readonly<Record<string, Family>> = {
   qwen3_vl_moe: qwen3,
   qwen: { kind: 'rope', assumes: { rotary_pct: 1 } },
   gemma: { ...rope, assumes: { head_dim: 256 } },
-  gemma2: { ...rope, fullEvery: 2, assumes: { head_dim: 256, sliding_window: 4096 } },
+  gemma2: {
+    ...rope,
+    fullEvery: 2,
+    assumes: {
+      head_dim: 256,
+      sliding_window: 4096,
+      attn_logit_softcapping: 50,
+      query_pre_attn_scalar: 256,
+    },
+  },
   gemma3,
   gemma3_text: gemma3,
   gemma4,
@@ -124,7 +133,12 @@ export const families: Readonly<Record<string, Family>> = {
   olmo2: rope,
   olmoe: rope,
   olmo3: { ...rope, fullEvery: 4, scaled: 'full', assumes: { sliding_window: 4096 } },
-  gpt_oss: { ...rope, fullEvery: 2, sinks: true, assumes: { rope_theta: 150000, head_dim: 64 } },
+  gpt_oss: {
+    ...rope,
+    fullEvery: 2,
+    sinks: true,
+    assumes: { rope_theta: 150000, head_dim: 64, sliding_window: 128 },
+  },
   smollm3: { ...rope, unrotated: 'listed', assumes: { no_rope_layer_interval: 4 } },
   stablelm: { ...rope, assumes: { partial_rotary_factor: 0.25 } },
   persimmon: { ...rope, assumes: { partial_rotary_factor: 0.5 } },

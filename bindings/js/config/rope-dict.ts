@@ -177,7 +177,10 @@ export function methodOf(c: Context, dict: Section): { method: Method; path?: st
   if (name !== undefined && legacy !== undefined && canonical(name) !== canonical(legacy))
     conflict(c, dict.pathOf('rope_type'), dict.pathOf('type'), name, legacy);
   const shown = name ?? legacy;
-  if (shown === undefined) return { method: 'default' };
+  if (shown === undefined) {
+    warnUntyped(c, dict);
+    return { method: 'default' };
+  }
   const path = dict.pathOf(name === undefined ? 'type' : 'rope_type');
   if (legacy !== undefined && legacy !== 'mrope')
     c.ledger.warn(
@@ -202,6 +205,32 @@ export function methodOf(c: Context, dict: Section): { method: Method; path?: st
     ...(like === undefined ? {} : { advice: `Did you mean '${like}'?` }),
     more: { known: all, ...(like === undefined ? {} : { nearest: like }) },
   });
+}
+
+/** What has a meaning without a scaling. */
+const unscaled = [
+  'rope_theta',
+  'partial_rotary_factor',
+  'mrope_section',
+  'mrope_interleaved',
+  'llama_4_scaling_beta',
+  'max_position_embeddings',
+  'original_max_position_embeddings',
+];
+
+/** Someone wanted a scaling here, and which one nobody can tell. */
+function warnUntyped(c: Context, dict: Section): void {
+  const idle = dict
+    .keys()
+    .filter((key) => known.includes(key) && !unscaled.includes(key) && dict.has(key));
+  if (idle.length > 0)
+    c.ledger.warn(
+      'W20',
+      dict.pathOf('rope_type'),
+      `missing: nothing scales, and ${idle.slice(0, 3).map(quote).join(', ')} ${idle.length > 1 ? 'are' : 'is'} ignored`,
+      undefined,
+      'default',
+    );
 }
 
 function warnUnknown(c: Context, dict: Section): void {

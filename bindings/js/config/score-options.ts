@@ -61,7 +61,11 @@ function scaleOf(c: Context): number | undefined {
   const rules = { min: 0, above: true, max: 1e9 };
   const over = c.number(['query_pre_attn_scalar'], rules);
   if (over !== undefined)
-    return c.enter('scale', { ...over, value: 1 / Math.sqrt(over.value), provenance: 'derived' });
+    return c.enter('scale', {
+      ...over,
+      value: 1 / Math.sqrt(over.value),
+      provenance: over.provenance === 'given' ? 'derived' : 'default',
+    });
   const times = c.number(['attention_multiplier', 'softmax_scale'], rules);
   if (times !== undefined) return c.enter('scale', times);
   if (c.family.assumes?.unscaled_scores === true) return c.ledger.note('scale', 1, 'default');

@@ -264,6 +264,20 @@ describe('other families', () => {
       softcap: 50,
       window: { left: 4095, right: 0 },
     });
+    const silent = fromConfig({ model_type: 'gemma2', ...heads });
+    expect(silent.attention).toEqual({
+      causal: true,
+      scale: 1 / 16,
+      softcap: 50,
+      window: { left: 4095, right: 0 },
+    });
+    expect(silent.provenance).toMatchObject({
+      scale: 'default',
+      softcap: 'default',
+      window: 'default',
+    });
+    const off = { model_type: 'gemma2', ...heads, attn_logit_softcapping: null };
+    expect(fromConfig(off).attention).not.toHaveProperty('softcap');
     const neo = fromConfig({
       model_type: 'gpt_neo',
       hidden_size: 2048,
@@ -273,6 +287,16 @@ describe('other families', () => {
     });
     expect(neo.attention.scale).toBe(1);
     expect(neo.needs).toMatchObject([{ what: 'window', value: 256 }]);
+  });
+
+  it('Mistral has a window unless it says otherwise, and null says so', () => {
+    const silent = fromConfig({ model_type: 'mistral', ...heads });
+    expect(silent.attention.window).toEqual({ left: 4095, right: 0 });
+    expect(silent.provenance.window).toBe('default');
+    const off = fromConfig({ model_type: 'mistral', ...heads, sliding_window: null });
+    expect(off.attention).not.toHaveProperty('window');
+    const given = fromConfig({ model_type: 'mistral', ...heads, sliding_window: 1024 });
+    expect(given.provenance.window).toBe('given');
   });
 
   it('models without positions', () => {

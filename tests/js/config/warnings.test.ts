@@ -54,6 +54,20 @@ describe('rules', () => {
     expect(error.details).toMatchObject({ other: 'rope_scaling.factor', values: ['4', '2'] });
   });
 
+  it('W20: parameters of a scaling that is not named', () => {
+    expect(only('W20', scaling({ factor: 4 }))).toMatchObject({
+      path: 'rope_scaling.rope_type',
+      severity: 'warning',
+      used: 'default',
+    });
+    const model = fromConfig(scaling({ factor: 4 }));
+    expect(model.encodingFor(0).id).toBe('rope');
+    expect(model.provenance['rope_scaling.factor']).toBe('ignored');
+    expect(model.provenance.method).toBe('default');
+    const plain = [{ rope_theta: 1e4 }, { rope_type: 'linear', factor: 4 }, {}, null];
+    for (const dict of plain) expect(codes(scaling(dict))).not.toContain('W20');
+  });
+
   it('W03: the base is only inside the dictionary, or the root has another', () => {
     expect(only('W03', { ...base, rope_parameters: { rope_theta: 1e6 } })).toMatchObject({
       path: 'rope_parameters.rope_theta',
