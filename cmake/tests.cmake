@@ -54,7 +54,7 @@ target_precompile_headers(${posenc_tests} PRIVATE <gtest/gtest.h> <xsimd/xsimd.h
 if(EMSCRIPTEN)
   # -O1: nothing is gained by Binaryen's optimizer here. The real file system, so that golden files are read where they lie.
   target_link_options(posenc_wasm_tests PRIVATE
-    -O1 -sNODERAWFS=1 -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -sEXIT_RUNTIME -sENVIRONMENT=node)
+    -O1 "SHELL:--pre-js ${PROJECT_SOURCE_DIR}/tests/support/environment.js" -sNODERAWFS=1 -sALLOW_MEMORY_GROWTH -sSTACK_SIZE=1MB -sEXIT_RUNTIME -sENVIRONMENT=node)
   # The project's own package.json would make Node read the .js as an ES module.
   file(WRITE "${CMAKE_BINARY_DIR}/package.json" "{ \"type\": \"commonjs\" }\n")
 endif()

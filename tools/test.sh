@@ -16,8 +16,8 @@ rm -f build/results/*.json
 
 # Logs are for reading, here and in a CI's page.
 export NO_COLOR=1
-gtest_options=(--gtest_color=no)
 
+in_shares() { limited node tools/in-shares.mjs "$@" --gtest_color=no; }
 consumer() { bash tests/consumer/cmake/run.sh "$POSENC_XSIMD_PREFIX" "$1"; }
 
 # A warning is an error in these builds, so a build that passes had none: GCC, Clang and Emscripten's Clang.
@@ -30,11 +30,11 @@ suite 'build sanitize' exit - configure_and_build sanitize
 
 suite 'format' exit - formatting_current
 suite 'native' gtest build/results/native.json \
-  limited build/native/posenc_tests "${gtest_options[@]}" --gtest_output=json:build/results/native.json
+  in_shares build/results/native.json build/native/posenc_tests
 suite 'sanitize' gtest build/results/sanitize.json \
-  limited build/sanitize/posenc_tests "${gtest_options[@]}" --gtest_output=json:build/results/sanitize.json
+  in_shares build/results/sanitize.json build/sanitize/posenc_tests
 suite 'wasm' gtest build/results/wasm.json \
-  limited node build/wasm/posenc_wasm_tests.js "${gtest_options[@]}" --gtest_output=json:build/results/wasm.json
+  in_shares build/results/wasm.json node build/wasm/posenc_wasm_tests.js
 suite 'find_package consumer' plain build/results/consumer.json consumer build/results/consumer.json
 
 suite 'structure' vitest build/results/structure.json limited npm run --silent test:structure
