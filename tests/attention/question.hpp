@@ -199,8 +199,8 @@ inline double query_scale(const posenc::QueryScale& q, double m) {
 
 /// x [B, heads, rows, width] normalised row by row.
 template <class Real>
-Array<Real> normalised(const Array<Real>& x, const posenc::HeadNorm& norm, Index heads,
-                               Index rows, Index width) {
+Array<Real> normalised(const Array<Real>& x, const posenc::HeadNorm& norm, Index heads, Index rows,
+                       Index width) {
   if (norm.kind == posenc::HeadNorm::Kind::none || width == 0) return x;
   Array<Real> y(x.size());
   for (Index row = 0; row < x.size() / width; ++row) {
@@ -212,7 +212,7 @@ Array<Real> normalised(const Array<Real>& x, const posenc::HeadNorm& norm, Index
     for (Index c = 0; c < width; ++c) {
       const Index at = norm.weight_heads > 1 ? row / rows % heads * width + c : c;
       y[row * width + c] = static_cast<Real>(x[row * width + c] / size *
-                                              (norm.weight == nullptr ? 1 : norm.weight[at]));
+                                             (norm.weight == nullptr ? 1 : norm.weight[at]));
     }
   }
   return y;
