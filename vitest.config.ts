@@ -8,9 +8,10 @@ import { playwright } from '@vitest/browser-playwright';
 import { defineConfig } from 'vitest/config';
 
 const dist = (file: string) => fileURLToPath(new URL(`dist/${file}`, import.meta.url));
-const posenc = (entry: string) => ({
+const posenc = (host: string) => ({
   alias: [
-    { find: /^posenc$/, replacement: dist(entry) },
+    { find: /^posenc$/, replacement: dist(`index${host}.js`) },
+    { find: /^posenc\/worker$/, replacement: dist(`worker${host}.js`) },
     { find: /^posenc\/(inline|module)$/, replacement: dist('$1.js') },
   ],
 });
@@ -36,7 +37,7 @@ export default defineConfig({
     maxWorkers,
     projects: [
       {
-        resolve: posenc('index.node.js'),
+        resolve: posenc('.node'),
         test: {
           name: 'node',
           include: ['tests/js/**/*.test.ts'],
@@ -46,7 +47,7 @@ export default defineConfig({
         },
       },
       {
-        resolve: posenc('index.js'),
+        resolve: posenc(''),
         test: {
           name: 'browser',
           maxWorkers,
