@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
+import { keepFiles, workerName } from './keep.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
@@ -26,7 +27,7 @@ const contentSecurityPolicy: Plugin = {
 export default defineConfig({
   root: here('.'),
   base: './',
-  plugins: [contentSecurityPolicy],
+  plugins: [contentSecurityPolicy, keepFiles()],
   // The page is a user of the package as published: it sees the built public entry and nothing behind it.
   resolve: { alias: { posenc: here('../dist/index.js') } },
   build: {
@@ -36,5 +37,13 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    rollupOptions: {
+      input: { page: here('./index.html'), [workerName]: here('./src/offline/service-worker.ts') },
+      output: {
+        // A worker is known by its address, so its name does not change with its content.
+        entryFileNames: ({ name }) =>
+          name === workerName ? '[name].js' : 'assets/[name]-[hash].js',
+      },
+    },
   },
 });
