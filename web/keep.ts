@@ -7,24 +7,24 @@ import type { Plugin } from 'vite';
 
 export const workerName = 'service-worker';
 
-/** A file above this is fetched when a lab needs it: onnxruntime's module alone has 14 MB, all of the rest less than 1. */
-const mostBytes = 1_000_000;
+/** What lies elsewhere is somebody else's: onnxruntime alone has 14 MB, all of ours less than 1. It is kept once it is used. */
+const own = /^([^/]+|assets\/.*)$/;
 
-export function keptFiles(folder: string): { version: string; files: string[]; large: string[] } {
+export function keptFiles(folder: string): { version: string; files: string[]; late: string[] } {
   const names = readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name !== `${workerName}.js`)
     .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
     .sort();
   const version = createHash('sha256');
   const files: string[] = [];
-  const large: string[] = [];
+  const late: string[] = [];
   for (const name of names) {
     const bytes = readFileSync(join(folder, name));
     version.update(name).update(bytes);
-    if (bytes.length > mostBytes) large.push(name);
+    if (!own.test(name)) late.push(name);
     else files.push(name === 'index.html' ? '' : name);
   }
-  return { version: version.digest('hex').slice(0, 12), files, large };
+  return { version: version.digest('hex').slice(0, 12), files, late };
 }
 
 /** After everything else is written, since the list is of everything else. */

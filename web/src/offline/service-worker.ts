@@ -9,8 +9,8 @@ interface Kept {
   readonly version: string;
   /** Relative to the page; '' is the page itworker. */
   readonly files: readonly string[];
-  /** Too large to fetch before somebody needs them; kept from then on. */
-  readonly large: readonly string[];
+  /** Not fetched before somebody needs them, and kept from then on. */
+  readonly late: readonly string[];
 }
 interface Life extends Event {
   waitUntil(work: Promise<unknown>): void;
@@ -34,11 +34,12 @@ const home = worker.registration.scope;
 // Other pages of this origin have caches too.
 const prefix = `posenc ${home} `;
 const name = prefix + kept.version;
-const isNamedByContent = (address: string): boolean => address.startsWith(`${home}assets/`);
+/** Below the page's own folder, a name carries a hash or a version: such a file never changes. */
+const isConstant = (address: string): boolean => address.slice(home.length).includes('/');
 
-/** Files named by their content never change, so an older build's copy will do; the others are asked for anew. */
+/** Of what never changes an older build's copy will do; the others are asked for anew. */
 async function obtain(address: string): Promise<Response> {
-  const constant = isNamedByContent(address);
+  const constant = isConstant(address);
   const old = constant ? await caches.match(address) : undefined;
   if (old) return old;
   const response = await fetch(address, constant ? {} : { cache: 'no-cache' });
@@ -52,7 +53,7 @@ async function install(): Promise<void> {
   await Promise.all(
     kept.files.map(async (file) => cache.put(addressOf(file), await obtain(addressOf(file)))),
   );
-  for (const address of kept.large.map(addressOf)) {
+  for (const address of kept.late.map(addressOf)) {
     const old = await caches.match(address);
     if (old) await cache.put(address, old);
   }
@@ -77,10 +78,10 @@ async function answer(request: Request): Promise<Response> {
   const asked = request.mode === 'navigate' ? home : origin + pathname;
   const cache = await caches.open(name);
   const found =
-    (await cache.match(asked)) ?? (isNamedByContent(asked) ? await caches.match(asked) : undefined);
+    (await cache.match(asked)) ?? (isConstant(asked) ? await caches.match(asked) : undefined);
   if (found) return found;
   const response = await fetch(request);
-  if (response.ok && isNamedByContent(asked)) await cache.put(asked, response.clone());
+  if (response.ok && isConstant(asked)) await cache.put(asked, response.clone());
   return response;
 }
 
