@@ -3,6 +3,7 @@
 //   node tools/summary.mjs build/results
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { goldenCounts, goldenTable } from './golden-counts.mjs';
 
 const folder = process.argv[2];
 const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
@@ -44,6 +45,7 @@ const readers = {
           name: test.fullName,
           reason: reasonIn([...test.ancestorTitles, test.title]),
         })),
+      golden: goldenCounts(result, reasonIn),
     };
   },
   plain: (result) => ({
@@ -137,6 +139,11 @@ for (const suite of suites) {
 }
 if (skips.size > 0) console.log('\nskipped, and why');
 for (const [reason, count] of skips) console.log(`${String(count).padStart(6)}  ${reason}`);
+
+// Chromium reads only the selection in tests/golden, Node whatever is there: the fuller table is the one to print.
+const tables = suites.map(({ golden }) => goldenTable(golden ?? {}));
+const fullest = tables.sort((a, b) => b.length - a.length).at(0) ?? [];
+if (fullest.length > 0) console.log(`\n${fullest.join('\n')}`);
 
 const shown = 50;
 const failures = suites.flatMap((suite) => suite.failed.map((name) => `  ${suite.suite}: ${name}`));

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds the page, serves it under its policy, and opens it in Chromium; whatever goes wrong on the way is collected.
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { buildPage, root, serve } from './page-server.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 export const screenshots = `${root}build/screenshots`;
 
 export interface Opened {
@@ -26,23 +25,9 @@ export class PageDriver {
 
   /** `name` keeps the builds of test files that run side by side apart. */
   static async start(name: string): Promise<PageDriver> {
-    const folder = `${root}build/page/${name}`;
-    execFileSync(
-      process.execPath,
-      [
-        `${root}node_modules/vite/bin/vite.js`,
-        'build',
-        'web',
-        '--outDir',
-        folder,
-        '--emptyOutDir',
-        '--logLevel',
-        'error',
-      ],
-      { cwd: root, stdio: 'inherit' },
-    );
+    const folder = buildPage(name);
     mkdirSync(screenshots, { recursive: true });
-    const { server, address } = await PageDriver.serve(folder);
+    const { server, address } = await serve(folder);
     const browser = await chromium.launch({
       executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
       args: [
@@ -58,27 +43,9 @@ export class PageDriver {
     return new PageDriver(browser, server, address);
   }
 
-  private static async serve(folder: string): Promise<{ server: ChildProcess; address: string }> {
-    const server = spawn(process.execPath, [`${root}tools/serve.mjs`, folder], {
-      cwd: root,
-      env: { ...process.env, PORT: '0' },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const address = await new Promise<string>((resolve, reject) => {
-      let said = '';
-      server.stdout?.on('data', (chunk: Buffer) => {
-        said += chunk;
-        const found = /http:\/\/\S+/.exec(said);
-        if (found) resolve(found[0]);
-      });
-      server.once('exit', (code) => reject(new Error(`the server stopped with ${code}: ${said}`)));
-    });
-    return { server, address };
-  }
-
   /** The text of an element of a page in a folder of its own, once there is some. */
   async run(folder: string, selector: string): Promise<string> {
-    const { server, address } = await PageDriver.serve(folder);
+    const { server, address } = await serve(folder);
     // Its script stands in the page, as in the pages of people who try something out.
     const context = await this.browser.newContext({ bypassCSP: true });
     try {
