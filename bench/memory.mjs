@@ -13,10 +13,10 @@ for (const workload of workloads) {
   if (!only.test(workload.id)) continue;
   const pe = await load({ fresh: true });
   const w = { ...workload, inputs: workload.make() };
-  const before = pe.info.memory().bytes;
+  const before = pe.info.memory().heapBytes;
   const job = posenc(pe, w, tensors(pe, 'e2e'));
   job.run();
-  const after = pe.info.memory().bytes;
+  const after = pe.info.memory().heapBytes;
   results.push({ w: w.id, before, after });
   console.log(
     `${w.id.padEnd(40)}${(before / 1e6).toFixed(1).padStart(6)} -> ${(after / 1e6).toFixed(1)} MB`,

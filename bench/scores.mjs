@@ -26,16 +26,23 @@ export function optionsOf(info) {
   for (const field of info.fields)
     if (field.name in given) options[field.name] = given[field.name];
     else if (field.required && field.example !== undefined) options[field.name] = field.example;
-  // Lists with a number for each head.
-  for (const { name } of info.fields)
-    if (Array.isArray(options[name]) && !(name in given) && 'heads' in options)
-      options[name] = Array.from({ length: H }, (_, i) => options[name][i % options[name].length]);
+  // Of a list the example is one number of it.
+  for (const { name, length } of info.fields)
+    if (options[name] !== undefined && !(name in given) && typeof length === 'object')
+      options[name] = Array(length.times * options[length.option] + length.plus).fill(
+        options[name],
+      );
+  // An option that is left to the table's shape decides it here.
+  const option = (name) => {
+    options[name] ??= defaultOf(info, name) ?? 256;
+    return options[name];
+  };
   const extent = (part) =>
     typeof part === 'number'
       ? part
       : 'free' in part
         ? (free[part.free] ?? part.example)
-        : part.times * (options[part.option] ?? defaultOf(info, part.option)) + part.plus;
+        : part.times * option(part.option) + part.plus;
   for (const table of info.tables)
     if (table.required || table.usual) {
       const shape = table.shape.map(extent);

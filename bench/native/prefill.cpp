@@ -38,9 +38,8 @@ void attention(benchmark::State& state, const Problem& p, const posenc::Encoding
   }
   const auto pairs = static_cast<double>(p.causal && p.queries > 1 ? p.queries * (p.queries + 1) / 2
                                                                    : p.queries * p.keys);
-  state.counters["flops"] =
-      benchmark::Counter(4.0 * pairs * static_cast<double>(p.heads * p.width),
-                         benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["flops"] = benchmark::Counter(4.0 * pairs * static_cast<double>(p.heads * p.width),
+                                               benchmark::Counter::kIsIterationInvariantRate);
 }
 
 void bare(benchmark::State& state, const Problem& p) { attention(state, p, nullptr); }

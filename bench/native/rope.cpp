@@ -39,8 +39,9 @@ void sinusoids(benchmark::State& state, Index rows, Index width) {
   std::vector<float> out(static_cast<std::size_t>(rows * width));
   const auto positions = counted(rows);
   for (auto _ : state) {
-    if (!posenc::embed(encoding,
-                       {.x = out.data(), .rows = rows, .width = width, .positions = positions.data()}))
+    if (!posenc::embed(
+            encoding,
+            {.x = out.data(), .rows = rows, .width = width, .positions = positions.data()}))
       return state.SkipWithError("refused");
     benchmark::ClobberMemory();
   }

