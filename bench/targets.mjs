@@ -33,9 +33,10 @@ export const targets = [
     [2048, 9],
     [8192, 14],
   ].map(([L, least]) => ({
-    name: `decode over our cache, L = ${L}`,
+    name: `decode over our cache, theirs handed over, L = ${L}`,
     w: decode(L),
     mode: 'e2e',
+    only: /^(GQA|GroupQueryAttention|onnx23\.Attention)$/,
     least,
   })),
   ...[

@@ -71,7 +71,10 @@ build_native_benches() {
 if [ -n "$native" ]; then
   need 'Google Benchmark' libbenchmark-dev=/usr/include/benchmark/benchmark.h
   step 'build: native benches' build_native_benches
-  build/native/posenc_bench --benchmark_filter="$only" --benchmark_out="$out/native-$part.json" --benchmark_out_format=json
+  for instructions in baseline avx2 avx512; do
+    POSENC_ARCH=$instructions build/native/posenc_bench --benchmark_filter="$only" \
+      --benchmark_out="$out/native-$instructions-$part.json" --benchmark_out_format=json
+  done
 fi
 
 # The oldest first: what was measured last wins.
