@@ -30,7 +30,7 @@ ready() {
     . .toolchain/env.sh
     for program in node npm g++ cmake ninja "$EMSCRIPTEN_ROOT/emcc"; do command -v "$program" >/dev/null || exit 1; done
     [ "$scope" = all ] || exit 0
-    for program in "$POSENC_CLANGXX" "$POSENC_CLANG_FORMAT" "$POSENC_CLANG_TIDY" "$CHROMIUM"; do command -v "$program" >/dev/null || exit 1; done
+    for program in "$POSENC_CLANGXX" "$POSENC_CLANG_FORMAT" "$POSENC_CLANG_TIDY" "$CHROMIUM" "$FIREFOX"; do command -v "$program" >/dev/null || exit 1; done
   )
 }
 
@@ -45,6 +45,10 @@ setup_node_modules() {
   node_modules_ready || step 'npm: development packages' install_node_modules
 }
 
+firefox() {
+  command -v "${FIREFOX:-firefox-esr}" || command -v firefox || true
+}
+
 test_tools() {
   local major
   major=$(llvm_major)
@@ -52,6 +56,8 @@ test_tools() {
   need 'test tools' "clang-$major=clang++-$major" "libclang-rt-$major-dev=/usr/lib/llvm-$major/lib/clang/*/lib/*/*asan*.a" \
     "clang-format-$major=clang-format-$major" "clang-tidy-$major=clang-tidy-$major"
   provided "${CHROMIUM:-chromium}" || need 'browser' chromium=chromium
+  # Debian has the release with long support, other systems the current one under its plain name.
+  [ -n "$(firefox)" ] || need 'second browser' firefox-esr=firefox-esr
 }
 
 write_env() {
@@ -67,6 +73,7 @@ write_env() {
     printf 'export POSENC_CLANGXX=%q\n' "clang++-$major"
     printf 'export POSENC_CLANG_FORMAT=%q\n' "clang-format-$major"
     printf 'export POSENC_CLANG_TIDY=%q\n' "clang-tidy-$major"
+    printf 'export FIREFOX=${FIREFOX:-%q}\n' "$(firefox)"
     printf 'export CHROMIUM=${CHROMIUM:-%q}\n' "$(command -v chromium || command -v google-chrome || echo chromium)"
   } >.toolchain/env.sh
 }

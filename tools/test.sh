@@ -43,5 +43,6 @@ suite 'package as packed' vitest build/results/package.json limited npm run --si
 suite 'package metadata' exit - limited npm run --silent check:package
 suite 'package size' exit - node tools/sizes.mjs
 suite 'Chromium' vitest build/results/browser.json limited npm run --silent test:browser
+suite 'Firefox' vitest build/results/firefox.json limited npm run --silent test:firefox
 
 node tools/summary.mjs build/results

@@ -79,7 +79,7 @@ describe('the page for everybody', () => {
     }
     await settled(page);
     const visits: { name: string; times: number; outline: string }[] = [];
-    for (let i = 0; i < 400; i += 1) {
+    for (let i = 0; i < 600; i += 1) {
       await page.keyboard.press('Tab');
       // Elements are told apart by themselves: figures redraw while focus moves, so neither their number nor their place is fixed.
       const visit = await page.evaluate(() => {

@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Builds the page, serves it under its policy, and opens it in Chromium; whatever goes wrong on the way is collected.
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { fileURLToPath } from 'node:url';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { buildPage, root, serve } from './page-server.ts';
 
-const root = fileURLToPath(new URL('../..', import.meta.url));
 export const screenshots = `${root}build/screenshots`;
+
+export const chromiumArguments = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
 
 export interface Opened {
   readonly page: Page;
@@ -26,59 +35,19 @@ export class PageDriver {
 
   /** `name` keeps the builds of test files that run side by side apart. */
   static async start(name: string): Promise<PageDriver> {
-    const folder = `${root}build/page/${name}`;
-    execFileSync(
-      process.execPath,
-      [
-        `${root}node_modules/vite/bin/vite.js`,
-        'build',
-        'web',
-        '--outDir',
-        folder,
-        '--emptyOutDir',
-        '--logLevel',
-        'error',
-      ],
-      { cwd: root, stdio: 'inherit' },
-    );
+    const folder = buildPage(name);
     mkdirSync(screenshots, { recursive: true });
-    const { server, address } = await PageDriver.serve(folder);
+    const { server, address } = await serve(folder);
     const browser = await chromium.launch({
       executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-      args: [
-        '--no-sandbox',
-        '--disable-gpu',
-        '--disable-quic',
-        '--no-first-run',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-      ],
+      args: chromiumArguments,
     });
     return new PageDriver(browser, server, address);
   }
 
-  private static async serve(folder: string): Promise<{ server: ChildProcess; address: string }> {
-    const server = spawn(process.execPath, [`${root}tools/serve.mjs`, folder], {
-      cwd: root,
-      env: { ...process.env, PORT: '0' },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const address = await new Promise<string>((resolve, reject) => {
-      let said = '';
-      server.stdout?.on('data', (chunk: Buffer) => {
-        said += chunk;
-        const found = /http:\/\/\S+/.exec(said);
-        if (found) resolve(found[0]);
-      });
-      server.once('exit', (code) => reject(new Error(`the server stopped with ${code}: ${said}`)));
-    });
-    return { server, address };
-  }
-
   /** The text of an element of a page in a folder of its own, once there is some. */
   async run(folder: string, selector: string): Promise<string> {
-    const { server, address } = await PageDriver.serve(folder);
+    const { server, address } = await serve(folder);
     // Its script stands in the page, as in the pages of people who try something out.
     const context = await this.browser.newContext({ bypassCSP: true });
     try {
@@ -101,13 +70,16 @@ export class PageDriver {
   async open(hash = '', options: BrowserContextOptions = {}, before?: () => void): Promise<Opened> {
     const context = await this.browser.newContext({
       viewport: { width: 1440, height: 900 },
+      // Each context would fetch all that the page keeps; page-offline.test.ts looks at that.
+      serviceWorkers: 'block',
       ...options,
     });
     const page = await context.newPage();
     const complaints: string[] = [];
     const requests: string[] = [];
     page.on('console', (message) => {
-      if (message.type() === 'error' || message.type() === 'warning')
+      const ours = !/blocked by Playwright/.test(message.text());
+      if (ours && (message.type() === 'error' || message.type() === 'warning'))
         complaints.push(`${message.type()}: ${message.text()}`);
     });
     page.on('pageerror', (error) => complaints.push(`uncaught: ${error.message}`));

@@ -78,8 +78,14 @@ export const keys = {
   row: number(10, 0, 511, true),
   /** Places of the words, as numbers with dots between. */
   mix: text('', 4096),
+  /** Benchmark: what is timed, how large, how often, against whom. */
+  work: choice('rotation', 'attention', 'decode', 'bias'),
+  size: choice('usual', 'small', 'large', 'tiny'),
+  samples: number(30, 3, 300, true),
+  peer: flag(true),
+  wrong: flag(),
   /** Use it: whose program, and in which form. */
-  show: choice('order', 'atlas', 'beyond', 'words', 'config'),
+  show: choice('order', 'atlas', 'beyond', 'words', 'config', 'bench'),
   form: choice('npm', 'page', 'node', 'torch'),
 } as const;
 
