@@ -47,11 +47,12 @@ TEST(KVCache, DecodesWhatAPrefillGivesForEveryEncoding) {
       Random random(++seed);
       CacheOptions o = options_for(text, encodings);
       o.dtype = static_cast<Dtype>(round % 3);
-      Window window{};
+      Window window{.chunk = round == 1 ? 25 : 0};
       if (round >= 2) {
         o.window = 1 + random.below(20);
         o.sinks = random.below(4);
         window = {.left = random.below(o.window + 1), .first = o.sinks};
+        if (round == 5) window.chunk = 1 + random.below(o.window + 1);
       }
       auto cache = KVCache::make(o);
       ASSERT_TRUE(succeeds(cache)) << r.spec.id;

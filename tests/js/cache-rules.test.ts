@@ -188,6 +188,30 @@ describe('encodings beside those of a cache', () => {
   const alibiOf = () => pe.encoding('alibi', { heads: H });
 });
 
+describe('JSON', () => {
+  it('says of caches, encodings and tensors what they are, and no more', () => {
+    using shaw = pe.encoding('shaw', {
+      headDim: 4,
+      maxDistance: 1,
+      keyTable: randomTensor([3, 4]),
+    });
+    using ring = pe.cache({ heads: 1, headDim: 4, window: 3, sinks: 1, dtype: 'f16' });
+    using plain = pe.cache({ heads: 1, headDim: 4, capacity: 3, encoding: shaw });
+    using owned = pe.tensor([2, 3]);
+    const told = (x: unknown) => JSON.parse(JSON.stringify(x));
+    expect(told(shaw)).toEqual({
+      id: 'shaw',
+      options: { headDim: 4, maxDistance: 1, keyTable: { shape: [3, 4] } },
+    });
+    const geometry = { batch: 1, heads: 1, headDim: 4, valueDim: 4 };
+    const rings = { window: 3, sinks: 1, positions: 'cache' };
+    expect(told(ring)).toEqual({ ...geometry, dtype: 'f16', ...rings, encoding: [] });
+    const capacity = { capacity: 3, encoding: ['shaw'] };
+    expect(told(plain)).toEqual({ ...geometry, dtype: 'f32', ...capacity });
+    expect(told(owned)).toEqual({ shape: [2, 3] });
+  });
+});
+
 describe('numbers that a cache cannot hold', () => {
   const with_ = (shape: number[], at: number, value: number) => {
     const x = randomTensor(shape, 4);
