@@ -78,6 +78,12 @@ describe('the page for everybody', () => {
       await page.waitForSelector(`#${lab}:not(.lazy:not([data-loaded]))`);
     }
     await settled(page);
+    // From the top again: going to a lab takes the focus along.
+    await page.evaluate(() => {
+      document.body.tabIndex = -1;
+      document.body.focus();
+      document.body.removeAttribute('tabindex');
+    });
     const visits: { name: string; times: number; outline: string }[] = [];
     for (let i = 0; i < 600; i += 1) {
       await page.keyboard.press('Tab');
