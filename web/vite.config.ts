@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
+import { keepFiles, workerName } from './keep.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
@@ -61,7 +62,7 @@ const benchmarkPeer: Plugin = {
 export default defineConfig({
   root: here('.'),
   base: './',
-  plugins: [contentSecurityPolicy, benchmarkPeer],
+  plugins: [contentSecurityPolicy, benchmarkPeer, keepFiles()],
   define: { benchmarkPeer: JSON.stringify(peer) },
   worker: { format: 'es' },
   // The page is a user of the package as published: it sees the built public entry and nothing behind it.
@@ -73,5 +74,13 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    rollupOptions: {
+      input: { page: here('./index.html'), [workerName]: here('./src/offline/service-worker.ts') },
+      output: {
+        // A worker is known by its address, so its name does not change with its content.
+        entryFileNames: ({ name }) =>
+          name === workerName ? '[name].js' : 'assets/[name]-[hash].js',
+      },
+    },
   },
 });

@@ -117,6 +117,8 @@ export interface RawModule {
   readonly HEAPF32: Float32Array;
   readonly HEAPF64: Float64Array;
   abiVersion(): number;
+  /** Whether it was compiled with relaxed instructions. */
+  fuses(): boolean;
   allocate(bytes: number): number;
   release(address: number, bytes: number): void;
   liveBytes(): number;

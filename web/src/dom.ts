@@ -75,13 +75,24 @@ export function announce(text: string): void {
   pending = window.setTimeout(speak, Math.max(0, 500 - (performance.now() - announced)));
 }
 
-export function toast(text: string): void {
+function raise(text: string, ...buttons: HTMLButtonElement[]): HTMLElement {
   const item = h(
     'div',
     { class: 'toast' },
     h('span', {}, text),
+    ...buttons,
     h('button', { type: 'button', click: () => item.remove() }, 'Close'),
   );
   byId('toasts').append(item);
+  return item;
+}
+
+export function toast(text: string): void {
+  const item = raise(text);
   setTimeout(() => item.remove(), 12000);
+}
+
+/** Stays until it is taken or closed. */
+export function offer(text: string, name: string, take: () => void): void {
+  raise(text, h('button', { type: 'button', class: 'primary', click: take }, name));
 }
