@@ -183,7 +183,8 @@ describe('the decoder', () => {
       const batch = batchOf('recall', 2, 3, uniform(1));
       decoder.slopes(batch);
       const gradient = decoder.gradients.slice();
-      // Attention is float32, so a direction through all parameters says more than single ones: noise 1e-6 over 2e-3.
+      // A direction through all parameters at once. A longer step crosses kinks of the rectifier, whose share is 0.15 at 1e-3;
+      // a shorter one drowns in the rounding of float32 attention, 7e-3 at 1e-5. In between the two stay below 1e-3.
       for (const seed of [1, 2, 3]) {
         const way = rows(seed, decoder.count);
         const kept = decoder.values.slice();
@@ -192,12 +193,10 @@ describe('the decoder', () => {
           decoder.refresh();
           return decoder.examine(batch).loss;
         };
-        const slope = (at(1e-3) - at(-1e-3)) / 2e-3;
+        const slope = (at(3e-5) - at(-3e-5)) / 6e-5;
         decoder.values.set(kept);
         decoder.refresh();
-        expect(Math.abs(slope - dot(gradient, way))).toBeLessThan(
-          0.01 * Math.max(1, Math.abs(slope)),
-        );
+        expect(Math.abs(slope - dot(gradient, way))).toBeLessThan(3e-3);
       }
       decoder.dispose();
     },
@@ -217,7 +216,10 @@ describe('the decoder', () => {
       if (exam) exams.push(exam);
     }
     run.dispose();
-    expect(agreement(exams, known.exams), 'make them again: node tools/train.mjs 400 1 2 3 4 5').toEqual({
+    expect(
+      agreement(exams, known.exams),
+      'make them again: node tools/train.mjs 400 1 2 3 4 5',
+    ).toEqual({
       compared: 3,
       differs: undefined,
     });
@@ -240,28 +242,19 @@ describe('training on the page', () => {
     });
     await settled(page);
     expect(await page.locator('#train-accuracy-plot .curve-line.faint').count()).toBe(usual.length);
-    await page.evaluate(() => {
-      const store = globalThis as unknown as { slow: number[] };
-      store.slow = [];
-      new PerformanceObserver((list) =>
-        store.slow.push(...list.getEntries().map(({ duration }) => duration)),
-      ).observe({ entryTypes: ['longtask'] });
-    });
     await page.getByRole('button', { name: '25 steps' }).click();
     await page.waitForSelector('#train-step:text-is("Paused.")');
     await settled(page);
     for (const id of usual)
-      expect(await page.locator(`.pupils [data-pupil="${id}"]`).textContent()).toMatch(
-        /25 steps.*equal to the run made before, to the last bit, at all 2 points/,
-      );
+      await page
+        .locator(`.pupils [data-pupil="${id}"]`, {
+          hasText: /25 steps.*equal to the run made before, to the last bit, at all 2 points/,
+        })
+        .waitFor();
     // Runs of now over those made before.
     await expect
       .poll(() => page.locator('#train-accuracy-plot .curve-line:not(.faint)').count())
       .toBe(usual.length);
-    console.log(
-      'longest tasks while training, ms:',
-      await page.evaluate(() => (globalThis as unknown as { slow: number[] }).slow),
-    );
     await page.locator('#train-run').click();
     await page.getByRole('button', { name: 'Stop' }).click();
     expect(await page.locator('#train-step').textContent()).toBe('Stopped.');

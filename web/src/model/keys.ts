@@ -86,7 +86,7 @@ export const keys = {
   wrong: flag(),
   /** Training: the task, the longest length trained on, steps, seed, and encodings joined by commas; empty is the usual choice. */
   learn: choice('copy', 'recall'),
-  upto: number(16, 4, 16, true),
+  upto: number(16, 8, 16, true),
   rounds: number(400, 25, 10000, true),
   dice: number(1, 0, 999, true),
   pupils: text('', 256),

@@ -85,6 +85,8 @@ export function lessons(task: Task, longest: number, seed: number): (sequences: 
 export const examOf = (task: Task, n: number, sequences: number): Batch =>
   batchOf(task, sequences, n, uniform(hash(`exam:${task}:${n}`)));
 
-/** Lengths from half of the trained one to eight times it. */
+/** Lengths from half of the trained one to eight times it, at which every task asks something. */
 export const examLengths = (longest: number): number[] =>
-  [0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4, 6, 8].map((times) => Math.round(times * longest));
+  [0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4, 6, 8]
+    .map((times) => Math.round(times * longest))
+    .filter((n) => n > delay);
