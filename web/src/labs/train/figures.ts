@@ -21,23 +21,27 @@ export function sharesOf(exams: readonly Exam[], asked: readonly number[]): Floa
   return Float64Array.from(asked, (count, i) => (last ? (last.right[i] ?? 0) / count : Number.NaN));
 }
 
+/** The letter stands at the end of one of the two: of the run of now, or of the one that is complete. */
 const both = (
   curves: readonly Curve[],
   of: (exams: readonly Exam[]) => ArrayLike<number>,
+  complete = false,
 ): Series[] =>
   curves.flatMap(({ title, letter, look, now, before }) => [
     ...(before.length
       ? [
           {
             name: `${title}, made before`,
-            letter: now.length ? '' : letter,
+            letter: complete || !now.length ? letter : '',
             look,
             values: of(before),
             faint: true,
           },
         ]
       : []),
-    ...(now.length ? [{ name: title, letter, look, values: of(now) }] : []),
+    ...(now.length
+      ? [{ name: title, letter: complete && before.length ? '' : letter, look, values: of(now) }]
+      : []),
   ]);
 
 export function accuracyPanel(
@@ -89,11 +93,14 @@ export function lossPanel(curves: readonly Curve[], remarks: string[]): PanelDat
       ),
     ),
   ].sort((a, b) => a - b);
-  const series = both(curves, (exams) =>
-    Float64Array.from(
-      steps,
-      (step) => exams.find((exam) => exam.step === step)?.loss ?? Number.NaN,
-    ),
+  const series = both(
+    curves,
+    (exams) =>
+      Float64Array.from(
+        steps,
+        (step) => exams.find((exam) => exam.step === step)?.loss ?? Number.NaN,
+      ),
+    true,
   );
   return {
     title: 'Loss while it learns',

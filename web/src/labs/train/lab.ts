@@ -174,6 +174,8 @@ class TrainLab {
   }
 
   #go(steps?: number): void {
+    const { phase } = this.#course ?? {};
+    if (phase === 'stopped' || phase === 'done') this.#course = undefined;
     this.#course ??= new Course(this.#setup(), this.#ids(), (news) => this.#hear(news));
     this.#course.go(steps);
   }
@@ -208,14 +210,14 @@ class TrainLab {
     const over = phase === 'stopped' || phase === 'done';
     Train.hidden = phase === 'training';
     Pause.hidden = phase !== 'training';
-    Train.disabled = over || this.#ids().length === 0;
+    Train.disabled = this.#ids().length === 0;
     this.#more.disabled = phase === 'training' || Train.disabled;
     Stop.disabled = phase !== 'training' && phase !== 'resting';
-    this.#again.disabled = phase === 'idle';
+    this.#again.disabled = phase === 'idle' || over;
     // A focused button that hides or rests would drop the keyboard back to the top of the page.
     if (focus instanceof HTMLButtonElement && (focus.hidden || focus.disabled))
-      [Train, Pause, this.#again].find((one) => !one.hidden && !one.disabled)?.focus();
-    setText(Train, phase === 'resting' ? 'Go on' : 'Train');
+      [Train, Pause].find((one) => !one.hidden && !one.disabled)?.focus();
+    setText(Train, phase === 'resting' ? 'Go on' : over ? 'Train again' : 'Train');
     const said = {
       idle: `${this.#setup().steps} steps of ${fixed.sequences} sequences for each.`,
       training: 'Training…',
