@@ -46,6 +46,7 @@ export interface RawAttention {
   windowLeft: number;
   windowRight: number;
   windowFirst: number;
+  chunk: number;
   prefix: number;
   /** Seven 32-bit numbers each: batch entry, first query, queries, first key, keys, offset, prefix. */
   sequences: number;

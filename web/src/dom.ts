@@ -62,6 +62,15 @@ export function framed(task: () => void): () => void {
   };
 }
 
+/** Does what is given once the frame now drawn is on screen; of several in between, the last. */
+export function afterwards(): (task: () => void) => void {
+  let waiting = 0;
+  return (task) => {
+    clearTimeout(waiting);
+    waiting = window.setTimeout(task, 0);
+  };
+}
+
 let announced = 0;
 let pending = 0;
 /** Speaks through the polite live region, at most twice a second; the last message wins. */
