@@ -22,7 +22,7 @@ endif()
 
 include(CMakeDependentOption)
 # Instrumented, the sources are the same and the time to compile them three times as long.
-cmake_dependent_option(POSENC_DISPATCH "Compile the kernels for AVX2 and AVX-512 as well, and choose at run time" OFF
+cmake_dependent_option(POSENC_DISPATCH "Compile the kernels for AVX2 and AVX-512 as well, and choose at run time" ON
   "posenc_can_dispatch;NOT POSENC_SANITIZE" OFF)
 if(NOT POSENC_DISPATCH)
   return()

@@ -67,7 +67,7 @@ for kernel in scores cache memory; do
 done
 
 build_native_benches() {
-  configure native -DPOSENC_BENCH=ON -DPOSENC_DISPATCH=ON
+  configure native -DPOSENC_BENCH=ON
   cmake --build --preset native --parallel "$jobs" --target posenc_bench
 }
 if [ -n "$native" ]; then
