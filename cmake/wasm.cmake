@@ -12,7 +12,7 @@ set_source_files_properties(bindings/wasm/copy.cpp PROPERTIES COMPILE_OPTIONS -f
 set_source_files_properties(bindings/wasm/bindings.cpp bindings/wasm/cache_bindings.cpp src/posenc/core/options.cpp
   src/posenc/attention/arguments.cpp src/posenc/attention/merge.cpp
   src/posenc/cache/cache_attention.cpp src/posenc/cache/cache_bytes.cpp src/posenc/cache/kv_cache.cpp
-  src/posenc/cache/make_cache.cpp src/posenc/cache/store_tokens.cpp PROPERTIES COMPILE_OPTIONS -Os)
+  src/posenc/cache/make_cache.cpp src/posenc/cache/own_positions.cpp src/posenc/cache/store_tokens.cpp PROPERTIES COMPILE_OPTIONS -Os)
 # Without run-time type information Embind cannot name types it was not told of, and says so at compile time unless this is 0.
 target_compile_definitions(posenc_boundary PRIVATE EMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0)
 target_compile_options(posenc_boundary PRIVATE -fno-exceptions -fno-rtti)
