@@ -208,6 +208,17 @@ table(
   ),
 );
 
+if (existsSync('build/bench/workers.txt'))
+  lines.push(
+    '## Workers',
+    '',
+    'By the clock, arrays in and out.',
+    '',
+    '```',
+    readFileSync('build/bench/workers.txt', 'utf8').trim(),
+    '```',
+    '',
+  );
 if (existsSync('build/bench/sizes.txt'))
   lines.push(
     '## Sizes',

@@ -65,6 +65,8 @@ for kernel in scores cache memory; do
   printf '\n%s\n' "$kernel"
   node "bench/$kernel.mjs" --only "$only" --json "$out/$kernel-$part.json"
 done
+printf '\nworkers\n'
+[ "$only" != . ] || node bench/workers.mjs | tee "$out/workers.txt"
 
 build_native_benches() {
   configure native -DPOSENC_BENCH=ON
