@@ -1,35 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
 # The module that the npm package carries: posenc.mjs (glue) and posenc.wasm.
 
-add_executable(posenc_wasm
+# Twice: the deterministic build, and the one whose multiply-add is fused where the machine can. The boundary is compiled once.
+add_library(posenc_boundary OBJECT
   bindings/wasm/bindings.cpp bindings/wasm/cache_bindings.cpp bindings/wasm/copy.cpp bindings/wasm/embind_support.cpp)
-posenc_our_code(posenc_wasm)
-target_link_libraries(posenc_wasm PRIVATE posenc)
+posenc_our_code(posenc_boundary)
+target_link_libraries(posenc_boundary PRIVATE posenc)
 # Or the compiler would recognise what these loops do, and call the function they are in.
 set_source_files_properties(bindings/wasm/copy.cpp PROPERTIES COMPILE_OPTIONS -fno-builtin)
 # Without run-time type information Embind cannot name types it was not told of, and says so at compile time unless this is 0.
-target_compile_definitions(posenc_wasm PRIVATE EMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0)
-target_compile_options(posenc_wasm PRIVATE -fno-exceptions -fno-rtti)
-# The glue refers to "<its own name>.wasm"; named as published, bundlers see one file and not two.
-set_target_properties(posenc_wasm PROPERTIES OUTPUT_NAME posenc SUFFIX .mjs)
-target_link_options(posenc_wasm PRIVATE
-  -Oz -fno-exceptions -fno-rtti -lembind --no-entry   # the last three choose the system libraries built alike
-  -sSTRICT
-  -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker
-  -sFILESYSTEM=0 -sSUPPORT_LONGJMP=0
-  -sDYNAMIC_EXECUTION=0              # pages under script-src 'self' 'wasm-unsafe-eval' may not call new Function
-  -sINCOMING_MODULE_JS_API=instantiateWasm
-  -sALLOW_MEMORY_GROWTH -sINITIAL_HEAP=1MB -sMAXIMUM_MEMORY=2GB   # 2 GB keeps addresses positive
-  -sABORTING_MALLOC=0                # a full heap is an error value, not the end of the instance
-  -sSTACK_SIZE=256KB -sMALLOC=emmalloc
-  -sEXPORTED_RUNTIME_METHODS=HEAPU8,HEAP32,HEAPU32,HEAPF32,HEAPF64)
-if(EMSCRIPTEN_VERSION VERSION_LESS 7)
-  target_link_options(posenc_wasm PRIVATE -sEMBIND_AOT)
-endif()
-# From here on growable buffers are the default, which most of the web's APIs refuse to take views of.
-if(EMSCRIPTEN_VERSION VERSION_GREATER_EQUAL 6.0.2)
-  target_link_options(posenc_wasm PRIVATE -sGROWABLE_ARRAYBUFFERS=0)
-endif()
+target_compile_definitions(posenc_boundary PRIVATE EMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0)
+target_compile_options(posenc_boundary PRIVATE -fno-exceptions -fno-rtti)
+
+function(posenc_module target library name)
+  add_executable(${target} bindings/wasm/build.cpp)
+  posenc_our_code(${target})
+  target_link_libraries(${target} PRIVATE posenc_boundary ${library})
+  target_compile_definitions(${target} PRIVATE EMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0)
+  target_compile_options(${target} PRIVATE -fno-exceptions -fno-rtti)
+  # The glue refers to "<its own name>.wasm"; named as published, bundlers see one file and not two.
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} SUFFIX .mjs)
+  target_link_options(${target} PRIVATE
+    -Oz -fno-exceptions -fno-rtti -lembind --no-entry   # the last three choose the system libraries built alike
+    -sSTRICT
+    -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker
+    -sFILESYSTEM=0 -sSUPPORT_LONGJMP=0
+    -sDYNAMIC_EXECUTION=0              # pages under script-src 'self' 'wasm-unsafe-eval' may not call new Function
+    -sINCOMING_MODULE_JS_API=instantiateWasm
+    -sALLOW_MEMORY_GROWTH -sINITIAL_HEAP=1MB -sMAXIMUM_MEMORY=2GB   # 2 GB keeps addresses positive
+    -sABORTING_MALLOC=0                # a full heap is an error value, not the end of the instance
+    -sSTACK_SIZE=256KB -sMALLOC=emmalloc
+    -sEXPORTED_RUNTIME_METHODS=HEAPU8,HEAP32,HEAPU32,HEAPF32,HEAPF64)
+  # Made by running the module, which Node 20 refuses with relaxed instructions. Only one glue is published, as the modules differ in
+  # nothing that it sees.
+  if(EMSCRIPTEN_VERSION VERSION_LESS 7 AND name STREQUAL posenc)
+    target_link_options(${target} PRIVATE -sEMBIND_AOT)
+  endif()
+  # From here on growable buffers are the default, which most of the web's APIs refuse to take views of.
+  if(EMSCRIPTEN_VERSION VERSION_GREATER_EQUAL 6.0.2)
+    target_link_options(${target} PRIVATE -sGROWABLE_ARRAYBUFFERS=0)
+  endif()
+endfunction()
+
+posenc_module(posenc_wasm posenc posenc)
+
+# The library's sources once more, under the only flag that differs.
+add_library(posenc_relaxed STATIC ${posenc_sources})
+posenc_our_code(posenc_relaxed)
+target_include_directories(posenc_relaxed PUBLIC "${PROJECT_SOURCE_DIR}/src")
+target_link_libraries(posenc_relaxed PUBLIC xsimd)
+target_compile_features(posenc_relaxed PUBLIC cxx_std_20)
+target_compile_options(posenc_relaxed PUBLIC -ffp-contract=off -msimd128 -mrelaxed-simd PRIVATE -fno-exceptions -fno-rtti)
+target_compile_definitions(posenc_relaxed PUBLIC "$<TARGET_PROPERTY:posenc,INTERFACE_COMPILE_DEFINITIONS>")
+posenc_module(posenc_relaxed_wasm posenc_relaxed posenc-relaxed)
+add_dependencies(posenc_wasm posenc_relaxed_wasm)
 
 # For size, except where the time goes: the kernels of attention and rotation, and sines and cosines. With everything at -O3 the
 # module took 13 KB brotli more; attention is 3 % slower for it. With the kernels at -Os it took more than twice the time.

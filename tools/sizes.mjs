@@ -39,10 +39,10 @@ async function delivered(entry) {
       rollupOptions: { input: 'entry', preserveEntrySignatures: 'strict' },
     },
   });
-  return output.map((file) => ({
-    name: file.fileName,
-    bytes: Buffer.from(file.code ?? file.source),
-  }));
+  // The other build is emitted for those who ask for it, and fetched by nobody else.
+  return output
+    .filter(({ fileName }) => !fileName.includes('posenc-relaxed'))
+    .map((file) => ({ name: file.fileName, bytes: Buffer.from(file.code ?? file.source) }));
 }
 
 const sizesOf = ({ bytes }) => ({

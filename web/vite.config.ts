@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-import { readFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
+import { keepFiles, workerName } from './keep.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
@@ -23,10 +26,45 @@ const contentSecurityPolicy: Plugin = {
   ],
 };
 
+/** Two files of onnxruntime-web, for the benchmark alone: beside the page and in no bundle, so that only a click loads them. */
+const peerFolder = dirname(createRequire(import.meta.url).resolve('onnxruntime-web/wasm'));
+const peerFiles = ['ort.wasm.bundle.min.mjs', 'ort-wasm-simd-threaded.wasm'] as const;
+const peerVersion: string = JSON.parse(
+  readFileSync(join(peerFolder, '../package.json'), 'utf8'),
+).version;
+const peer = {
+  version: peerVersion,
+  folder: `onnxruntime-web-${peerVersion}/`,
+  module: peerFiles[0],
+  wasm: peerFiles[1],
+  bytes: peerFiles.reduce((sum, name) => sum + statSync(join(peerFolder, name)).size, 0),
+};
+const benchmarkPeer: Plugin = {
+  name: 'benchmark-peer',
+  configureServer({ middlewares }) {
+    middlewares.use(`/${peer.folder}`, (request, response, next) => {
+      const name = peerFiles.find((file) => request.url?.split('?')[0] === `/${file}`);
+      if (!name) return next();
+      response.setHeader(
+        'Content-Type',
+        name.endsWith('.wasm') ? 'application/wasm' : 'text/javascript',
+      );
+      response.end(readFileSync(join(peerFolder, name)));
+    });
+  },
+  writeBundle({ dir = here('./dist') }) {
+    mkdirSync(join(dir, peer.folder), { recursive: true });
+    for (const name of peerFiles)
+      copyFileSync(join(peerFolder, name), join(dir, peer.folder, name));
+  },
+};
+
 export default defineConfig({
   root: here('.'),
   base: './',
-  plugins: [contentSecurityPolicy],
+  plugins: [contentSecurityPolicy, benchmarkPeer, keepFiles()],
+  define: { benchmarkPeer: JSON.stringify(peer) },
+  worker: { format: 'es' },
   // The page is a user of the package as published: it sees the built public entry and nothing behind it.
   resolve: { alias: { posenc: here('../dist/index.js') } },
   build: {
@@ -36,5 +74,13 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
+    rollupOptions: {
+      input: { page: here('./index.html'), [workerName]: here('./src/offline/service-worker.ts') },
+      output: {
+        // A worker is known by its address, so its name does not change with its content.
+        entryFileNames: ({ name }) =>
+          name === workerName ? '[name].js' : 'assets/[name]-[hash].js',
+      },
+    },
   },
 });

@@ -6,7 +6,7 @@ import { nowhere, place, type Question, readInPlace, readQuestion } from './atte
 import { type AttentionOptions, ofForward, readOptions, where } from './attention-options.js';
 import { mismatch } from './attention-shapes.js';
 import type { Engine } from './engine.js';
-import { shapeText, text } from './errors.js';
+import { retold, shapeText, text } from './errors.js';
 import { gradientTargets } from './gradients.js';
 import { captureTarget, freshTarget, type OutRules, type Target } from './target.js';
 import { capture } from './tensor.js';
@@ -39,6 +39,18 @@ export type EncodingGradients = Readonly<Record<string, Tensor>>;
 const results = ['dq', 'dk', 'dv'] as const;
 
 export function attentionBackward(
+  engine: Engine,
+  tensors: readonly unknown[],
+  options: unknown,
+): AttentionGradients {
+  try {
+    return compute(engine, tensors, options);
+  } catch (error) {
+    throw retold(error, where, 'attentionBackward');
+  }
+}
+
+function compute(
   engine: Engine,
   tensors: readonly unknown[],
   options: unknown,

@@ -51,7 +51,9 @@ export interface AttentionOptions {
   keyPositions?: Positions;
   /** `fromTotal(W)` gives the window of W keys, the query's own among them. */
   window?: Window;
-  /** The first n keys are seen by every query, whatever `causal` and `window` say; or per sequence. */
+  /** Places are counted off in chunks of so many, and a query sees the keys of its own, as in Llama 4; 0: no chunks. */
+  chunk?: number;
+  /** The first n keys are seen by every query, whatever `causal`, `window` and `chunk` say; or per sequence. */
   prefix?: number | ArrayLike<number>;
   /** Right-aligned broadcast to [B, H, T, S]. `Uint8Array`: non-zero attends; `Float32Array`: added. */
   mask?: MaskInput;
@@ -98,6 +100,7 @@ const supported = [
   'queryPositions',
   'keyPositions',
   'window',
+  'chunk',
   'prefix',
   'mask',
   'keyLengths',

@@ -4,6 +4,7 @@
 import { type Given, where } from './attention-options.js';
 import { mismatch, readShapes, type Shapes } from './attention-shapes.js';
 import {
+  axesOfPast,
   changesOf,
   lengthOf,
   type Past,
@@ -12,6 +13,7 @@ import {
   storedOf,
 } from './cache.js';
 import type { Engine } from './engine.js';
+import { text } from './errors.js';
 import type { Held } from './handles.js';
 import type { CapturedPositions } from './positions.js';
 import { capture, type Source } from './tensor.js';
@@ -43,7 +45,7 @@ export function readPast(
       throw mismatch(
         'OPTION_NOT_APPLICABLE',
         field,
-        'left out with a cache, whose sequences are of one length: use a mask',
+        'left out with a cache, whose sequences are of one length: pad at the left, with a mask',
         given.get(field),
       );
   const before = { changes: changesOf(past), length: lengthOf(past), stored: storedOf(past) };
@@ -91,17 +93,24 @@ export function shapesOverPast(q: Source, tokens: PastTokens, layout: 'bhnd' | '
   return { ...shapes, end: length + count };
 }
 
-/** The cache's own encodings, which are those that are asked for or nobody is. */
+/** The cache's own encodings, or those that are asked for, where the cache's own are among them. */
 export function encodingsOverPast({ past }: PastTokens, asked: readonly Held[] | undefined) {
   const own = past.encodings.map(({ held }) => held);
-  if (own.length === 0) return asked ?? [];
-  if (asked === undefined || (asked.length === own.length && asked.every((e, i) => e === own[i])))
-    return own;
+  if (asked === undefined) return own;
+  // The core looks at the rest: whether the others need keys as they came.
+  const axes = axesOfPast(past);
+  const others = asked.filter((one) => !own.includes(one));
+  if (
+    own.every((one) => asked.includes(one)) &&
+    others.every(({ info }) => own.length === 0 || info.axes === 1 || info.axes === axes)
+  )
+    return asked;
+  const ids = (list: readonly Held[]) => list.map(({ info }) => info.id);
   throw mismatch(
     'CACHE_STALE',
     'encoding',
-    'the one that the cache was made with, or left out',
-    undefined,
-    { cache: own.map(({ info }) => info.id), asked: asked.map(({ info }) => info.id) },
+    'those the cache was made with and others beside them, or left out',
+    text(ids(asked).join(', ') || 'none'),
+    { cache: ids(own), asked: ids(asked) },
   );
 }

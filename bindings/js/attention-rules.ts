@@ -20,6 +20,8 @@ export interface Rules {
   windowLeft: number;
   windowRight: number;
   windowFirst: number;
+  /** 0: all places are one chunk. */
+  chunk: number;
   prefix: number;
   /** Seven numbers for each sequence that has lengths of its own; empty: each batch entry is one. */
   sequences: readonly number[];
@@ -45,6 +47,7 @@ export function readRules(given: Given, shapes: Shapes): Rules {
     queryOffset: typeof offset === 'number' ? offset : atTheEnd,
     prefix: typeof prefix === 'number' ? prefix : 0,
     ...readWindow(given.get('window')),
+    chunk: integer(where, 'chunk', or(given.get('chunk'), 0), counting),
     sequences:
       given.get('cuSeqlens') === undefined
         ? padded(given, shapes, offset ?? atTheEnd, prefix ?? 0)

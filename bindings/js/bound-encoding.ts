@@ -251,7 +251,8 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
       name,
       typeof value === 'object' ? [...value] : value,
     ]);
-    return { id: info.id, options: Object.fromEntries(given) };
+    const tables = [...options.tables].map(([name, { shape }]) => [name, { shape }]);
+    return { id: info.id, options: Object.fromEntries([...given, ...tables]) };
   }
 
   #at(method: string, site: Site) {

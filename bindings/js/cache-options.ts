@@ -30,8 +30,8 @@ export interface CacheOptions {
   /** Rotates keys as they come where that stays right; attention then uses it without being told. */
   encoding?: Encoding | readonly Encoding[];
   /**
-   * Where tokens stand: in the whole text, or in what is kept and new, counted from 0, as
-   * StreamingLLM places them. @default 'cache' with sinks, else 'text'
+   * Where tokens stand: in the whole text, or counted from 0 in what is kept for ever, the last `window`
+   * before a token and itself, as StreamingLLM places them. @default 'cache' with sinks, else 'text'
    */
   positions?: 'text' | 'cache';
 }

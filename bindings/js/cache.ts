@@ -6,7 +6,7 @@ import type { HeadNorm } from './attention-options.js';
 import { readNorm } from './attention-scores.js';
 import { axesOf } from './attention-shapes.js';
 import { bytesOf } from './bytes.js';
-import { type CacheShape, type Kept, readCacheOptions } from './cache-options.js';
+import { type CacheShape, dtypes, type Kept, readCacheOptions } from './cache-options.js';
 import type { Engine } from './engine.js';
 import { fault, shapeText, text } from './errors.js';
 import { requireLive } from './handles.js';
@@ -266,8 +266,18 @@ class Cache implements Omit<KVCache, typeof Symbol.dispose> {
     });
   }
 
+  /** As its options say it; what it holds is what `toBytes` is for. */
   toJSON(): object {
-    return { ...this.#past.shape };
+    const { shape, encodings } = this.#past;
+    const { dtype, window, sinks, ownPositions, capacity, ...geometry } = shape;
+    return {
+      ...geometry,
+      dtype: dtypes[dtype],
+      ...(window === 0
+        ? { capacity }
+        : { window, sinks, positions: ownPositions ? 'cache' : 'text' }),
+      encoding: encodings.map(({ held }) => held.info.id),
+    };
   }
 
   #at(method: string): Past {

@@ -70,6 +70,21 @@ export interface Fault {
 
 const longestMessage = 200;
 
+/** The error as whoever called `from` for his own work would have told it. */
+export function retold(error: unknown, from: string, where: string): unknown {
+  if (!PosencError.is(error) || !error.message.startsWith(`${from}:`)) return error;
+  const { kind, code, field, details, cause } = error;
+  const message = (where + error.message.slice(from.length)).slice(0, longestMessage);
+  return new PosencError({
+    kind,
+    code,
+    message,
+    details,
+    ...(field !== undefined && { field }),
+    ...(cause !== undefined && { cause }),
+  });
+}
+
 /** A long list of names gives way to what came and to the advice; the details keep it whole. */
 const cut = (expected: string, room: number): string =>
   expected.length <= room || room < 40 ? expected : `${expected.slice(0, room - 1)}…`;

@@ -1,34 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The entry for Node, Bun and Deno: reads posenc.wasm, which lies beside this file. */
+/** The entry for Node, Bun and Deno. */
 
-import { readFile } from 'node:fs/promises';
+import { host } from './host.node.js';
 import { createLoad, type Load } from './load.js';
-import { fetchBytes, initError } from './wasm-source.js';
 
 export * from './exports.js';
 
-async function read(url: string | URL): Promise<BufferSource> {
-  let address = url;
-  try {
-    address = asUrl(url);
-    if (!(address instanceof URL) || address.protocol === 'file:') return await readFile(address);
-  } catch (cause) {
-    const details = { url: String(url) };
-    throw initError('FETCH_FAILED', 'url', `${String(url)} could not be read.`, details, cause);
-  }
-  return fetchBytes(address);
-}
-
-/** A string that is no URL is a path. */
-function asUrl(url: string | URL): string | URL {
-  return typeof url === 'string' && /^[a-z][a-z0-9+.-]+:/i.test(url) ? new URL(url) : url;
-}
-
-export const load: Load = createLoad({
-  loading: 'file',
-  async standard() {
-    const url = new URL('./posenc.wasm', import.meta.url);
-    return { bytes: await read(url), from: url.href };
-  },
-  read,
-});
+export const load: Load = createLoad(host);

@@ -12,15 +12,20 @@ import { boolean, choice, or, options as readOptions, wrongType } from './valida
 import {
   compile,
   givenBytes,
+  hasRelaxed,
   initError,
   requireModule,
   requireWebAssembly,
 } from './wasm-source.js';
 
 export interface LoadOptions {
-  /** @default 'auto', the deterministic one: the same bits on every machine. */
+  /**
+   * 'auto' is 'simd', the deterministic one: the same bits on every machine. 'relaxed' fuses multiply and
+   * add where the processor does; it is faster, and its last digits are those of the processor.
+   * @default 'auto'; what `url`, `bytes` or `module` bring may be either
+   */
   build?: 'auto' | 'simd' | 'relaxed';
-  /** Where posenc.wasm is. @default beside the module */
+  /** Where posenc.wasm is, or posenc-relaxed.wasm. @default beside the module */
   url?: string | URL;
   /** The content of posenc.wasm. */
   bytes?: BufferSource;
@@ -32,31 +37,51 @@ export interface LoadOptions {
 
 export type Load = (options?: LoadOptions) => Promise<Posenc>;
 
+type Standard = { bytes: BufferSource; from: string } | { module: WebAssembly.Module };
+
 /** What an entry of the package knows of its surroundings. */
 export interface Host {
   /** The module when no option names one. */
-  standard(): Promise<{ bytes: BufferSource; from: string } | { module: WebAssembly.Module }>;
+  standard(): Promise<Standard>;
+  /** The one with relaxed instructions, where the entry has it. */
+  relaxed?(): Promise<Standard>;
   loading: Info['loading'];
   /** The content of a URL, where there is a way to get it. */
   read?(url: string | URL): Promise<BufferSource>;
 }
 
 const names = ['build', 'url', 'bytes', 'module', 'fresh'] as const;
-type Chosen = Pick<LoadOptions, 'build' | 'url' | 'bytes' | 'module'>;
+export type Chosen = Pick<LoadOptions, 'build' | 'url' | 'bytes' | 'module'>;
 
 export function createLoad(host: Host): Load {
-  let shared: { chosen: Chosen; started: Promise<Started>; engine?: Engine } | undefined;
+  return sharing(
+    (options) => readLoadOptions(host, options),
+    (chosen) => start(host, chosen),
+  );
+}
+
+export interface Started<One> {
+  pe: One;
+  /** Whether it is still of use to anyone: it may have trapped, or been disposed of. */
+  usable(): boolean;
+}
+
+/** A `load` that gives the same instance to all who ask for none of their own. */
+export function sharing<C extends Chosen, Options, One>(
+  read: (options: Options | undefined) => { fresh: boolean; chosen: C },
+  start: (chosen: C) => Promise<Started<One>>,
+): (options?: Options) => Promise<One> {
+  let shared: { chosen: C; started: Promise<Started<One>>; usable?: () => boolean } | undefined;
   return async (options) => {
-    const { fresh, chosen } = readLoadOptions(host, options);
-    if (fresh) return (await start(host, chosen)).pe;
-    // An instance that trapped or was disposed of is of no use to anyone.
-    if (shared?.engine?.usable === false) shared = undefined;
+    const { fresh, chosen } = read(options);
+    if (fresh) return (await start(chosen)).pe;
+    if (shared?.usable?.() === false) shared = undefined;
     if (shared !== undefined) refuseOther(shared.chosen, chosen);
-    const mine = shared ?? { chosen, started: start(host, chosen) };
+    const mine = shared ?? { chosen, started: start(chosen) };
     shared = mine;
     try {
-      const { pe, engine } = await mine.started;
-      mine.engine = engine;
+      const { pe, usable } = await mine.started;
+      mine.usable = usable;
       return pe;
     } catch (cause) {
       // A failure is forgotten, so that trying again can succeed.
@@ -66,22 +91,13 @@ export function createLoad(host: Host): Load {
   };
 }
 
-interface Started {
-  pe: Posenc;
-  engine: Engine;
-}
-
-function readLoadOptions(host: Host, options: unknown): { fresh: boolean; chosen: Chosen } {
+export function readLoadOptions(
+  host: Host,
+  options: unknown,
+  more: readonly string[] = [],
+): { fresh: boolean; chosen: Chosen; given: ReadonlyMap<string, unknown> } {
   const where = 'load';
-  const given = readOptions(where, options, names);
-  const build = choice(where, 'build', or(given.get('build'), 'auto'), ['auto', 'simd', 'relaxed']);
-  if (build === 'relaxed')
-    throw fault('UNSUPPORTED', {
-      where,
-      field: 'build',
-      expected: "'auto' or 'simd' in this version",
-      received: build,
-    });
+  const given = readOptions<string>(where, options, [...names, ...more]);
   const chosen: Chosen = {};
   const [url, bytes, module] = ['url', 'bytes', 'module'].map((name) => given.get(name as 'url'));
   if (url !== undefined) chosen.url = checkUrl(host, url);
@@ -94,7 +110,25 @@ function readLoadOptions(host: Host, options: unknown): { fresh: boolean; chosen
       expected: 'left out: give one of url, bytes and module',
       received: text(Object.keys(chosen).join(' and ')),
     });
-  return { chosen, fresh: boolean(where, 'fresh', or(given.get('fresh'), false)) };
+  const build = choice(where, 'build', or(given.get('build'), 'auto'), ['auto', 'simd', 'relaxed']);
+  if (build === 'relaxed') requireRelaxed(host, chosen);
+  if (build !== 'auto') chosen.build = build;
+  return { chosen, given, fresh: boolean(where, 'fresh', or(given.get('fresh'), false)) };
+}
+
+function requireRelaxed(host: Host, chosen: Chosen): void {
+  const refuse = (expected: string, advice: string) =>
+    fault('UNSUPPORTED', { where: 'load', field: 'build', expected, received: 'relaxed', advice });
+  if (!hasRelaxed())
+    throw refuse(
+      "'simd' on a host without relaxed SIMD",
+      'Node 20 needs --experimental-wasm-relaxed-simd.',
+    );
+  if (host.relaxed === undefined && Object.keys(chosen).length === 0)
+    throw refuse(
+      "'simd' here: this entry does not carry the other module",
+      'Give it by url, bytes or module.',
+    );
 }
 
 function checkUrl(host: Host, url: unknown): string | URL {
@@ -121,10 +155,13 @@ function checkBytes(bytes: unknown): BufferSource {
 }
 
 function refuseOther(chosen: Chosen, asked: Chosen): void {
-  for (const name of ['url', 'bytes', 'module'] as const) {
-    const [a, b] = [chosen[name], asked[name]];
-    if (b === undefined || (name === 'url' ? String(a) === String(b) : a === b)) continue;
-    const given = (value: unknown) => (name === 'url' ? String(value ?? 'the default') : 'another');
+  const [before, now] = [chosen, asked] as Record<string, unknown>[];
+  for (const name of Object.keys(now)) {
+    const [a, b] = [before[name], now[name]];
+    const isText = name !== 'bytes' && name !== 'module';
+    if (b === undefined || (isText ? String(a) === String(b) : a === b)) continue;
+    if (name === 'build' && a === undefined && b === 'simd') continue;
+    const given = (value: unknown) => (isText ? String(value ?? 'the default') : 'another');
     throw initError(
       'ALREADY_LOADED',
       name,
@@ -134,8 +171,7 @@ function refuseOther(chosen: Chosen, asked: Chosen): void {
   }
 }
 
-async function start(host: Host, chosen: Chosen): Promise<Started> {
-  requireWebAssembly();
+async function start(host: Host, chosen: Chosen): Promise<Started<Posenc>> {
   const [module, loading] = await moduleOf(host, chosen);
   const raw = await instantiate(module);
   let abi: number;
@@ -145,19 +181,29 @@ async function start(host: Host, chosen: Chosen): Promise<Started> {
     throw otherVersion('none', cause);
   }
   if (abi !== abiVersion) throw otherVersion(String(abi));
+  const build = raw.fuses() ? 'relaxed' : 'simd';
+  if (build !== (chosen.build ?? build))
+    throw fault('OPTION_NOT_APPLICABLE', {
+      where: 'load',
+      field: 'build',
+      expected: `'${build}', which the given module is, or left out`,
+      received: chosen.build,
+    });
   const engine = new Engine(raw);
-  return { pe: instance(engine, loading), engine };
+  return { pe: instance(engine, loading, build), usable: () => engine.usable };
 }
 
-async function moduleOf(
+export async function moduleOf(
   host: Host,
-  { url, bytes, module }: Chosen,
+  { build, url, bytes, module }: Chosen,
 ): Promise<[WebAssembly.Module, Info['loading']]> {
+  requireWebAssembly();
   if (module !== undefined) return [module, 'module'];
   if (bytes !== undefined) return [await compile(bytes, givenBytes), 'bytes'];
   if (url !== undefined && host.read !== undefined)
     return [await compile(await host.read(url), String(url)), host.loading];
-  const source = await host.standard();
+  const wanted = build === 'relaxed' ? host.relaxed : host.standard;
+  const source = await (wanted ?? host.standard)();
   if ('module' in source) return [source.module, 'module'];
   return [await compile(source.bytes, source.from), host.loading];
 }

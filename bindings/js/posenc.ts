@@ -34,8 +34,8 @@ export interface MemoryUse {
 
 export interface Info {
   readonly version: string;
-  /** Which of the builds is loaded. */
-  readonly build: string;
+  /** Which of the builds is loaded: 'simd', whose results are the same bits everywhere, or 'relaxed'. */
+  readonly build: 'simd' | 'relaxed';
   /** Where the module came from. */
   readonly loading: 'fetch' | 'file' | 'inline' | 'bytes' | 'module';
   memory(): MemoryUse;
@@ -90,9 +90,9 @@ export interface Posenc {
 class Instance {
   readonly #engine: Engine;
   readonly info: Info;
-  constructor(engine: Engine, loading: Info['loading']) {
+  constructor(engine: Engine, loading: Info['loading'], build: Info['build']) {
     this.#engine = engine;
-    this.info = Object.freeze({ version, build: 'simd', loading, memory: () => engine.memory });
+    this.info = Object.freeze({ version, build, loading, memory: () => engine.memory });
   }
 
   get encodings(): readonly EncodingInfo[] {
@@ -138,6 +138,6 @@ class Instance {
 }
 makeDisposable(Instance.prototype);
 
-export function instance(engine: Engine, loading: Info['loading']): Posenc {
-  return new Instance(engine, loading) as unknown as Posenc;
+export function instance(engine: Engine, loading: Info['loading'], build: Info['build']): Posenc {
+  return new Instance(engine, loading, build) as unknown as Posenc;
 }

@@ -46,6 +46,7 @@ export interface RawAttention {
   windowLeft: number;
   windowRight: number;
   windowFirst: number;
+  chunk: number;
   prefix: number;
   /** Seven 32-bit numbers each: batch entry, first query, queries, first key, keys, offset, prefix. */
   sequences: number;
@@ -117,6 +118,8 @@ export interface RawModule {
   readonly HEAPF32: Float32Array;
   readonly HEAPF64: Float64Array;
   abiVersion(): number;
+  /** Whether it was compiled with relaxed instructions. */
+  fuses(): boolean;
   allocate(bytes: number): number;
   release(address: number, bytes: number): void;
   liveBytes(): number;

@@ -11,6 +11,16 @@ const simdProbe = new Uint8Array([
   253, 98, 11,
 ]);
 
+/** `(module (func (param v128) (result v128) local.get 0 local.get 0 local.get 0 f32x4.relaxed_madd))`. */
+const relaxedProbe = new Uint8Array([
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 6, 1, 96, 1, 123, 1, 123, 3, 2, 1, 0, 10, 13, 1, 11, 0, 32, 0, 32,
+  0, 32, 0, 253, 133, 2, 11,
+]);
+export function hasRelaxed(): boolean {
+  requireWebAssembly();
+  return WebAssembly.validate(relaxedProbe);
+}
+
 export function requireWebAssembly(): void {
   if (typeof WebAssembly !== 'object' || typeof WebAssembly.validate !== 'function')
     throw initError(

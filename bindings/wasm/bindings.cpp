@@ -173,7 +173,7 @@ struct AttentionCall {
   double scale;
   bool causal;
   int queryOffset;
-  int windowLeft, windowRight, windowFirst, prefix;
+  int windowLeft, windowRight, windowFirst, chunk, prefix;
   Address sequences;
   int sequenceCount;
   double softcap;
@@ -217,7 +217,7 @@ posenc::AttentionArguments arguments_of(const AttentionCall& c) {
       .key_positions = {at<const double>(c.keyPositions), c.keyPositionRows},
       .causal = c.causal,
       .query_offset = c.queryOffset,
-      .window = {.first = c.windowFirst},
+      .window = {.first = c.windowFirst, .chunk = c.chunk},
       .prefix = c.prefix,
       .mask = {.allowed = c.maskIsFloat ? nullptr : at<const std::uint8_t>(c.mask),
                .bias = c.maskIsFloat ? at<const float>(c.mask) : nullptr,
@@ -324,6 +324,7 @@ EMSCRIPTEN_BINDINGS(posenc) {
       .field("windowLeft", &AttentionCall::windowLeft)
       .field("windowRight", &AttentionCall::windowRight)
       .field("windowFirst", &AttentionCall::windowFirst)
+      .field("chunk", &AttentionCall::chunk)
       .field("prefix", &AttentionCall::prefix)
       .field("sequences", &AttentionCall::sequences)
       .field("sequenceCount", &AttentionCall::sequenceCount)

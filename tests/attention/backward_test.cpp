@@ -184,6 +184,7 @@ TYPED_TEST(AttentionGradients, AreTheDifferencesOfTheReference) {
     if (random.below(2) == 0) question.window.left = random.below(6);
     if (random.below(3) == 0) question.window.right = random.below(6);
     if (random.below(4) == 0) question.window.first = random.below(4);
+    if (random.below(4) == 0) question.window.chunk = 1 + random.below(6);
     if (random.below(4) == 0) question.prefix = random.below(s.keys + 1);
     if (random.below(3) == 0) question.softcap = 0.5 + static_cast<double>(random.below(3));
     if (random.below(3) == 0) question.sinks = random.floats(s.heads);

@@ -89,6 +89,7 @@ Question random_question(std::uint64_t seed) {
   if (dice.one_in(2)) q.window.left = dice.upto(30);
   if (dice.one_in(3)) q.window.right = dice.upto(30);
   if (dice.one_in(3)) q.window.first = dice.upto(20);
+  if (dice.one_in(4)) q.window.chunk = 1 + dice.upto(40);
   if (dice.one_in(3)) q.prefix = dice.upto(20);
   if (dice.one_in(3)) add_mask(q, dice);
   if (dice.one_in(3))
@@ -294,6 +295,7 @@ TEST(AttentionOptionErrors, NameWhatDoesNotFit) {
   refuses([](Question& q) { q.window.left = -1; }, Errc::out_of_range, "window.left");
   refuses([](Question& q) { q.window.right = -1; }, Errc::out_of_range, "window.right");
   refuses([](Question& q) { q.window.first = -1; }, Errc::out_of_range, "window.first");
+  refuses([](Question& q) { q.window.chunk = -1; }, Errc::out_of_range, "chunk");
   refuses([](Question& q) { q.prefix = -1; }, Errc::out_of_range, "prefix");
   refuses([](Question& q) { q.softcap = -1; }, Errc::out_of_range, "softcap");
   refuses([](Question& q) { q.softcap = reference::nan; }, Errc::out_of_range, "softcap");

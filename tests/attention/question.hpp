@@ -98,6 +98,10 @@ struct Question {
     if (key < first_keys) return true;
     if (causal && key > place) return false;
     if (key < window.first) return true;
+    const auto chunk_of = [&](Index at) {
+      return std::floor(static_cast<double>(at) / static_cast<double>(window.chunk));
+    };
+    if (window.chunk > 0 && chunk_of(key) != chunk_of(place)) return false;
     return !(window.left && key < place - *window.left) &&
            !(window.right && key > place + *window.right);
   }

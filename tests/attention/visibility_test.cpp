@@ -64,6 +64,7 @@ TEST(Visibility, AgreesWithTheRulesKeyByKey) {
     if (upto(1) == 0) q.window.left = upto(4);
     if (upto(1) == 0) q.window.right = upto(4);
     if (upto(1) == 0) q.window.first = upto(4);
+    if (upto(1) == 0) q.window.chunk = upto(5);
     if (upto(2) == 0) q.prefix = upto(12);
     if (upto(2) == 0) q.key_gap = {.at = upto(5), .by = upto(5)};
     AttentionArguments a = arguments(q.shape.queries, q.shape.keys, q.causal, q.query_offset);

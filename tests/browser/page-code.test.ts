@@ -41,6 +41,7 @@ const layerOf = (info: EncodingInfo, causal: boolean): string =>
       mask: causal ? 'causal' : 'open',
       span: 1,
       part: 'both',
+      softcap: 0,
     },
     info,
     true,

@@ -2,8 +2,11 @@
 // The atlas, side by side: encodings of every kind on one axis, and how relative each is.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodings, load } from '../../dist/index.node.js';
+import { type Ladder, ladderOf } from '../../web/src/compute/ladder.ts';
 import { preferenceOf, toeplitzScore } from '../../web/src/compute/preference.ts';
 import type { Engine } from '../../web/src/engine.ts';
+import { ladderNotice } from '../../web/src/labs/ladder-notice.ts';
+import { wordCount } from '../../web/src/labs/notices.ts';
 import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { untouched } from '../../web/src/model/settings.ts';
 import { columnsOf, PageDriver, saved, settled, suitsEverybody } from './page-driver.ts';
@@ -63,6 +66,45 @@ describe('the preference for a place', () => {
   });
 });
 
+describe('the wavelength ladder', () => {
+  it('is that of the paper, counted against the length', () => {
+    const { wavelengths, turns, never, aliased } = ladderOf(
+      engine,
+      infoOf('rope'),
+      untouched,
+      4096,
+    ) as Ladder;
+    wavelengths.forEach((wavelength, i) => {
+      expect(wavelength).toBeCloseTo(2 * Math.PI * 10000 ** (i / 32), 6);
+      expect(turns[i]).toBeCloseTo(4096 / wavelength, 9);
+    });
+    expect(never).toBe([...wavelengths].filter((wavelength) => wavelength > 4096).length);
+    expect(aliased).toBe(0);
+  });
+
+  it('counts what neighbours cannot follow, and what stands still', () => {
+    const inverseFrequencies = Float64Array.of(4, -2, 0.01, 0);
+    const made = { encoding: () => ({ plan: () => ({ inverseFrequencies }) }) };
+    const found = ladderOf(made as unknown as Engine, infoOf('rope'), untouched, 64) as Ladder;
+    expect(found).toMatchObject({ never: 2, aliased: 1, length: 64 });
+    expect(found.wavelengths[1]).toBeCloseTo(Math.PI, 12);
+    expect(found.wavelengths[3]).toBe(Number.POSITIVE_INFINITY);
+    expect(ladderOf(engine, infoOf('alibi'), untouched, 64)).toBeUndefined();
+  });
+
+  it('is there for every encoding that turns, and is noticed in at most forty words', () => {
+    for (const info of manifest) {
+      const ladder = ladderOf(engine, info, untouched, 128);
+      expect(ladder !== undefined, info.id).toBe(info.sites.includes('rotate'));
+    }
+    for (const never of [0, 12])
+      for (const aliased of [0, 3])
+        expect(
+          wordCount(ladderNotice({ pairs: 32, never, aliased, length: 4096, fastest: 651.9 })),
+        ).toBeLessThanOrEqual(40);
+  });
+});
+
 describe('side by side', () => {
   let driver: PageDriver;
   beforeAll(async () => {
@@ -99,6 +141,20 @@ describe('side by side', () => {
       await settled(page);
       expect(await page.locator('.compare-card .control-error').count(), id).toBe(0);
     }
+    expect(await page.locator('#ladder-plot').isVisible()).toBe(true);
+    await page.locator('#ladder-plot').focus();
+    for (let i = 0; i < 3; i += 1) await page.keyboard.press('ArrowRight');
+    expect(await page.locator('#atlas-body .readout').textContent()).toContain('pair 3');
+    await page.locator('#atlas-map').focus();
+    await page.keyboard.press('ArrowDown');
+    expect(await page.locator('#ladder .key-place').textContent()).toMatch(
+      /^pair \d+: .* turns in 64/,
+    );
+    await page.selectOption('#encoding', 'alibi');
+    await settled(page);
+    expect(await page.locator('#ladder-plot').isVisible()).toBe(false);
+    await page.selectOption('#encoding', 'rope');
+    await settled(page);
     expect(await suitsEverybody(page, 'compare')).toEqual([]);
     expect(complaints).toEqual([]);
     await close();

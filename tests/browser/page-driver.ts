@@ -8,6 +8,16 @@ import { buildPage, root, serve } from './page-server.ts';
 
 export const screenshots = `${root}build/screenshots`;
 
+export const chromiumArguments = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
 export interface Opened {
   readonly page: Page;
   /** Console errors and warnings, uncaught errors, policy reports, failed and foreign requests. */
@@ -30,15 +40,7 @@ export class PageDriver {
     const { server, address } = await serve(folder);
     const browser = await chromium.launch({
       executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-      args: [
-        '--no-sandbox',
-        '--disable-gpu',
-        '--disable-quic',
-        '--no-first-run',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--disable-sync',
-      ],
+      args: chromiumArguments,
     });
     return new PageDriver(browser, server, address);
   }
@@ -68,13 +70,16 @@ export class PageDriver {
   async open(hash = '', options: BrowserContextOptions = {}, before?: () => void): Promise<Opened> {
     const context = await this.browser.newContext({
       viewport: { width: 1440, height: 900 },
+      // Each context would fetch all that the page keeps; page-offline.test.ts looks at that.
+      serviceWorkers: 'block',
       ...options,
     });
     const page = await context.newPage();
     const complaints: string[] = [];
     const requests: string[] = [];
     page.on('console', (message) => {
-      if (message.type() === 'error' || message.type() === 'warning')
+      const ours = !/blocked by Playwright/.test(message.text());
+      if (ours && (message.type() === 'error' || message.type() === 'warning'))
         complaints.push(`${message.type()}: ${message.text()}`);
     });
     page.on('pageerror', (error) => complaints.push(`uncaught: ${error.message}`));

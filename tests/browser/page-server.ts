@@ -20,15 +20,19 @@ export function buildPage(name: string): string {
       '--logLevel',
       'error',
     ],
-    { cwd: root, stdio: 'inherit' },
+    // Under Vitest it is 'test', and the page would be built as for developing.
+    { cwd: root, stdio: 'inherit', env: { ...process.env, NODE_ENV: 'production' } },
   );
   return folder;
 }
 
-export async function serve(folder: string): Promise<{ server: ChildProcess; address: string }> {
+export async function serve(
+  folder: string,
+  port = '0',
+): Promise<{ server: ChildProcess; address: string }> {
   const server = spawn(process.execPath, [`${root}tools/serve.mjs`, folder], {
     cwd: root,
-    env: { ...process.env, PORT: '0' },
+    env: { ...process.env, PORT: port },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const address = await new Promise<string>((resolve, reject) => {

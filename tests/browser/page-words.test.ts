@@ -6,7 +6,13 @@ import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodings, load } from '../../dist/index.node.js';
-import { type Question, sees, variation, weightsOf } from '../../web/src/compute/words.ts';
+import {
+  kept,
+  type Mask,
+  type Question,
+  variation,
+  weightsOf,
+} from '../../web/src/compute/words.ts';
 import type { Engine } from '../../web/src/engine.ts';
 import { wordCount } from '../../web/src/labs/notices.ts';
 import { wordsNotice } from '../../web/src/labs/words/notice.ts';
@@ -41,7 +47,16 @@ const question: Question = {
   mask: 'open',
   span: 2,
   part: 'both',
+  softcap: 0,
 };
+
+/** What each mask means, key by key. */
+function sees(mask: Mask, span: number, query: number, key: number): boolean {
+  if (mask === 'prefix') return key <= query || key < span;
+  return (
+    key <= query && (mask === 'causal' || query - key < span || (mask === 'first' && key < kept))
+  );
+}
 const infoOf = (id: string) => manifest.find((info) => info.id === id) as EncodingInfo;
 
 describe('the layer over words', () => {
@@ -65,6 +80,23 @@ describe('the layer over words', () => {
     }
   });
 
+  it('bends scores by a soft cap, before biases', () => {
+    const logits = (softcap: number, row = 0) => {
+      const weights = weightsOf(engine, { ...question, softcap }, infoOf('none'));
+      return [...weights.subarray(row * 5, row * 5 + 5)].map((weight) => Math.log(weight));
+    };
+    const [plain, bent] = [logits(0), logits(0.5)];
+    const differences = (row: number[]) => row.map((value) => value - (row[0] as number));
+    expect(Math.max(...differences(bent).map(Math.abs))).toBeLessThanOrEqual(1);
+    expect(differences(bent)).not.toEqual(differences(plain));
+    // cap · tanh(s / cap) keeps the order of scores.
+    const order = (row: number[]) =>
+      row.map((_, i) => i).sort((i, j) => (row[j] ?? 0) - (row[i] ?? 0) || i - j);
+    expect(order(bent.map((x) => Number(x.toFixed(5))))).toEqual(
+      order(plain.map((x) => Number(x.toFixed(5)))),
+    );
+  });
+
   it('is flat where nothing but place counts and no place is told', () => {
     for (const weight of weightsOf(engine, { ...question, part: 'position' }, infoOf('none')))
       expect(weight).toBeCloseTo(0.2, 6);
@@ -78,10 +110,11 @@ describe('the layer over words', () => {
     ]).toEqual([1, 0]);
   });
 
-  it.each(['rope', 'learned', 't5', 'alibi', 'rope-2d', 'none'])(
+  it.each(['rope', 'learned', 't5', 'alibi', 'rope-2d', 'none'] as string[])(
     'is the same number for number in the code for %s',
     (id) => {
-      const asked: Question = { ...question, mask: id === 'alibi' ? 'first' : 'open' };
+      const mask = ({ alibi: 'first', t5: 'window', rope: 'prefix' } as const)[id] ?? 'open';
+      const asked: Question = { ...question, mask, softcap: id === 'rope' ? 2 : 0 };
       const printed = run(`words-${id}`, layerCode(asked, infoOf(id)));
       expect(Float32Array.from(printed)).toEqual(
         Float32Array.from(weightsOf(engine, asked, infoOf(id))),
@@ -221,8 +254,8 @@ describe('Lab 3', () => {
     const many = Array.from({ length: 256 }, (_, i) => `w${i % 90}`).join('+');
     await visit(page, `#v1&lab=words&heads=8&width=64&say=${many}`);
     const took = await page.evaluate(async () => {
-      const times: number[] = [];
-      for (const seed of [2, 3, 4, 5, 6]) {
+      const times: [number, number][] = [];
+      for (const seed of [2, 3, 4, 5, 6, 7, 8]) {
         const field = document.querySelector(
           '#words [data-field="seed"] input.exact',
         ) as HTMLInputElement;
@@ -230,16 +263,18 @@ describe('Lab 3', () => {
         const start = performance.now();
         field.dispatchEvent(new Event('input'));
         await new Promise(requestAnimationFrame);
+        const computed = performance.now() - start;
         await new Promise(requestAnimationFrame);
-        times.push(performance.now() - start);
+        times.push([computed, performance.now() - start]);
       }
-      return times.sort((a, b) => a - b)[2] as number;
+      const middle = (which: 0 | 1) => times.map((one) => one[which]).sort((a, b) => a - b)[3] ?? 0;
+      return [middle(0), middle(1)] as const;
     });
     console.log(
-      `256 words, 8 heads of 8, two encodings: ${took.toFixed(0)} ms, two frames included`,
+      `256 words, 8 heads of 8, two encodings: computed after ${took[0].toFixed(0)} ms, all painted after ${took[1].toFixed(0)} ms; a frame is included in the first, two in the second`,
     );
     // Two layers, 18 small maps and three large ones, on a crowded machine.
-    expect(took).toBeLessThan(5000);
+    expect(took[1]).toBeLessThan(5000);
   });
 
   it('saves its maps and suits everybody', async () => {

@@ -32,7 +32,7 @@ describe('the package', () => {
     const files = filesOf(installed());
     const other = files.filter(
       (name) =>
-        !/^(dist\/(config\/)?[\w.-]+|bindings\/cli\/[\w-]+\.mjs|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(
+        !/^(dist\/((config|remote)\/)?[\w.-]+|bindings\/cli\/[\w-]+\.mjs|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(
           name,
         ),
     );
@@ -62,37 +62,52 @@ describe('the package', () => {
       expect(readFileSync(installed(name), 'latin1').includes(root), name).toBe(false);
   });
 
-  it.each(['index.js', 'inline.js', 'module.js', 'index.workerd.js'])(
-    'reaches nothing of Node from %s',
-    (entry) => {
-      const seen = new Set<string>();
-      const visit = (file: string) => {
-        if (seen.has(file)) return;
-        seen.add(file);
-        if (file.endsWith('.wasm')) return;
-        const code = readFileSync(file, 'utf8').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
-        for (const [, name] of code.matchAll(
-          /(?:\bfrom\s*|\bimport\s*\(?\s*|(?<![.\w])require\s*\(\s*)["']([^"'\s]+)["']/g,
-        )) {
-          expect(name, `${file} imports ${name}`).toMatch(/^\.\.?\//);
-          const imported = join(dirname(file), name);
-          expect(imported.startsWith(installed('dist'))).toBe(true);
-          visit(imported);
-        }
-        expect(code).not.toMatch(/\bnode:|\bnew Function\b|\beval\(/);
-      };
-      visit(installed('dist', entry));
-      if (entry === 'inline.js') expect(seen.size).toBe(1);
-    },
-  );
+  it.each([
+    'index.js',
+    'inline.js',
+    'module.js',
+    'index.workerd.js',
+    'worker.js',
+    'worker-thread.js',
+  ])('reaches nothing of Node from %s', (entry) => {
+    const seen = new Set<string>();
+    const visit = (file: string) => {
+      if (seen.has(file)) return;
+      seen.add(file);
+      if (file.endsWith('.wasm')) return;
+      const code = readFileSync(file, 'utf8').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
+      for (const [, name] of code.matchAll(
+        /(?:\bfrom\s*|\bimport\s*\(?\s*|(?<![.\w])require\s*\(\s*)["']([^"'\s]+)["']/g,
+      )) {
+        expect(name, `${file} imports ${name}`).toMatch(/^\.\.?\//);
+        const imported = join(dirname(file), name);
+        expect(imported.startsWith(installed('dist'))).toBe(true);
+        visit(imported);
+      }
+      expect(code).not.toMatch(/\bnode:|\bnew Function\b|\beval\(/);
+    };
+    visit(installed('dist', entry));
+    if (entry === 'inline.js') expect(seen.size).toBe(1);
+  });
 
-  it('refers to posenc.wasm once, literally', () => {
-    const reference = /new URL\(["']\.\/posenc\.wasm["'], import\.meta\.url\)/g;
-    expect(readFileSync(installed('dist/index.js'), 'utf8').match(reference)).toHaveLength(1);
-    for (const name of ['posenc.mjs', 'inline.js', 'module.js'])
-      expect(readFileSync(installed('dist', name), 'utf8')).not.toMatch(
-        /new URL\([^)]*import\.meta/,
-      );
+  it('refers to each other file once, literally', () => {
+    const referring = (pattern: RegExp) =>
+      filesOf(installed('dist'))
+        .filter((name) => /\.m?js$/.test(name) && !name.includes('.node.'))
+        .flatMap((name) =>
+          [...readFileSync(installed('dist', name), 'utf8').matchAll(pattern)].map(() => name),
+        );
+    // Bundlers take these expressions for files to emit: one too many is a file that nobody loads.
+    const url = (file: string) => `new URL\\(["']\\./${file}["'], import\\.meta\\.url\\)`;
+    for (const file of ['posenc\\.wasm', 'posenc-relaxed\\.wasm'])
+      expect(referring(new RegExp(url(file), 'g'))).toEqual(['host.js']);
+    const worker = `new Worker\\(${url('worker-thread\\.js')}, \\{ type: 'module' \\}\\)`;
+    expect(referring(new RegExp(worker, 'g'))).toEqual(['worker.js']);
+    expect(referring(/new URL\([^)]*import\.meta/g).sort()).toEqual([
+      'host.js',
+      'host.js',
+      'worker.js',
+    ]);
   });
 });
 
@@ -121,6 +136,22 @@ describe('in Node', () => {
     expect(run(folder, 'node', ['module.js'])).toBe(output);
   });
 
+  it('gives the same numbers from posenc/worker, and ends when there is nothing to do', () => {
+    writeFileSync(join(folder, 'worker.js'), inWorker(example().code));
+    expect(run(folder, 'node', ['worker.js'])).toBe(output);
+  });
+
+  it('loads the relaxed build where it can, and says where it cannot', () => {
+    const code = `import { load } from 'posenc';
+      const pe = await load({ build: 'relaxed' }).catch(({ code, field }) => ({ code, field }));
+      console.log(pe.info?.build ?? [pe.code, pe.field].join(' '));`;
+    writeFileSync(join(folder, 'relaxed.js'), code);
+    const early = Number(process.versions.node.split('.')[0]) < 22;
+    expect(run(folder, 'node', ['relaxed.js'])).toBe(early ? 'UNSUPPORTED build\n' : 'relaxed\n');
+    const flags = early ? ['--experimental-wasm-relaxed-simd'] : [];
+    expect(run(folder, 'node', [...flags, 'relaxed.js'])).toBe('relaxed\n');
+  });
+
   it('can be required', () => {
     const code = `const { load } = require('posenc');
       load().then((pe) => console.log(pe.encodings.length > 0));`;
@@ -132,9 +163,13 @@ describe('in Node', () => {
     const code = `import { load, PosencError, type Tensor } from 'posenc';
       import { load as inline } from 'posenc/inline';
       import { load as module } from 'posenc/module';
+      import { load as worker, type RemoteEncoding } from 'posenc/worker';
       const pe = await load();
       const rope = pe.encoding('rope', { headDim: 8 });
       export const turned: Tensor = rope.rotate({ data: new Float32Array(8), shape: [1, 8] });
+      const remote = await worker({ workers: 2 });
+      export const far: RemoteEncoding<'rope'> = await remote.encoding('rope', { headDim: 8 });
+      export const same: Tensor = await far.rotate(turned, [5], { role: 'key' }, { transfer: true });
       export const all = [inline, module, PosencError];\n`;
     writeFileSync(join(folder, 'typed.ts'), code);
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
@@ -156,27 +191,52 @@ describe('in Node', () => {
   });
 });
 
+/** The example with calls that are awaited. */
+const inWorker = (code: string, entry = 'posenc/worker') =>
+  code
+    .replace("'posenc'", `'${entry}'`)
+    .replace(/\bpe\.|\brope\.rotate/g, 'await $&')
+    .replace(/(await rope\.rotate\([^)]*\))\.data/g, '($1).data');
+
+/** The folder to serve. */
+function bundle(how: string, site: string): string {
+  if (how === 'unbundled') return site;
+  const vite = [join(root, 'node_modules/vite/bin/vite.js'), 'build', '--logLevel', 'warn'];
+  const webpack = pathToFileURL(join(root, 'node_modules/webpack/lib/index.js')).href;
+  if (how === 'vite') run(site, 'node', vite);
+  else run(site, 'node', ['build.mjs'], { WEBPACK: webpack });
+  return how === 'vite' ? join(site, 'dist') : site;
+}
+
 describe('in a page under a strict policy', () => {
   async function expectNumbers(site: string) {
     const { text, complaints } = await show(site);
     expect([complaints, text]).toEqual([[], example().output]);
   }
 
-  it('built by Vite', async () => {
-    const site = fresh('vite');
-    run(site, 'node', [join(root, 'node_modules/vite/bin/vite.js'), 'build', '--logLevel', 'warn']);
-    const built = filesOf(join(site, 'dist'));
-    expect(built.filter((name) => name.endsWith('.wasm'))).toHaveLength(1);
-    await expectNumbers(join(site, 'dist'));
+  it.each(['vite', 'webpack'])('built by %s', async (how) => {
+    const site = fresh(how);
+    const served = bundle(how, site);
+    const modules = filesOf(site).filter(
+      (name) => name.endsWith('.wasm') && !name.startsWith('node_modules'),
+    );
+    expect(modules).toHaveLength(2);
+    await expectNumbers(served);
   });
 
-  it('built by webpack', async () => {
-    const site = fresh('webpack');
-    const webpack = pathToFileURL(join(root, 'node_modules/webpack/lib/index.js')).href;
-    run(site, 'node', ['build.mjs'], { WEBPACK: webpack });
-    const built = filesOf(join(site, 'bundle'));
-    expect(built.filter((name) => name.endsWith('.wasm'))).toHaveLength(1);
-    await expectNumbers(site);
+  it.each(['vite', 'webpack', 'unbundled'])('in a worker, with %s', async (how) => {
+    const site = fresh(how);
+    const entry = how === 'unbundled' ? './posenc/worker.js' : 'posenc/worker';
+    writeFileSync(join(site, 'example.js'), inWorker(example().code, entry));
+    if (how === 'unbundled')
+      cpSync(join(site, 'node_modules/posenc/dist'), join(site, 'posenc'), { recursive: true });
+    const served = bundle(how, site);
+    const { text, complaints, requests } = await show(served, undefined);
+    expect([complaints, text]).toEqual([[], example().output]);
+    // The other build is there for those who ask for it.
+    const modules = requests.filter((address) => address.includes('.wasm'));
+    expect(modules).toHaveLength(1);
+    expect(modules[0]).not.toContain('relaxed');
   });
 
   it('served as it is, without a bundler', async () => {

@@ -59,7 +59,7 @@ export function filesOf(folder: string): string[] {
 export async function show(
   folder: string,
   policy?: string,
-): Promise<{ text: string; complaints: string[] }> {
+): Promise<{ text: string; complaints: string[]; requests: string[] }> {
   const server = spawn(process.execPath, [join(root, 'tools/serve.mjs'), folder], {
     env: { ...process.env, PORT: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -78,6 +78,8 @@ export async function show(
   try {
     const page = await browser.newPage();
     const complaints: string[] = [];
+    const requests: string[] = [];
+    page.on('request', (request) => requests.push(request.url()));
     page.on('console', (message) => complaints.push(message.text()));
     page.on('pageerror', (error) => complaints.push(String(error)));
     page.on('requestfailed', (request) => complaints.push(`failed: ${request.url()}`));
@@ -92,7 +94,7 @@ export async function show(
     const done = (n: number) =>
       (document.querySelector('pre')?.textContent ?? '').split('\n').length > n;
     await page.waitForFunction(done, lines, { timeout: 15_000 }).catch(() => undefined);
-    return { text: (await page.textContent('pre')) ?? '', complaints };
+    return { text: (await page.textContent('pre')) ?? '', complaints, requests };
   } finally {
     await browser.close();
     server.kill();

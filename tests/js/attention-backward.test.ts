@@ -213,6 +213,26 @@ describe('attentionBackward', () => {
     expect(error).toMatchObject({ code: 'OVERLAP', field: 'out.dv' });
   });
 
+  it('is named by its errors, whoever finds them', () => {
+    const { output, logSumExp } = pe.attention(q, k, v, { logSumExp: true });
+    const failing = (options: object) =>
+      caught(() => pe.attentionBackward(q, k, v, output, logSumExp as Tensor, gradOutput, options));
+    const cases: [string, object][] = [
+      ['scale', { scale: Number.NaN }],
+      ['window.left', { window: { left: -1 } }],
+      ['chunk', { chunk: -1 }],
+      ['mask', { mask: { data: Float32Array.of(Number.NaN), shape: [1] } }],
+      ['qNorm.kind', { qNorm: { kind: 'no' } }],
+      ['nothing', { nothing: 1 }],
+      ['heads', { encoding: pe.encoding('alibi', { heads: 3 }) }],
+    ];
+    for (const [field, options] of cases) {
+      const error = failing(options);
+      expect(error.message).toMatch(/^attentionBackward: /);
+      expect(error).toMatchObject({ field, kind: 'argument' });
+    }
+  });
+
   it('leaves memory as it was', () => {
     const options = { encoding: pe.encoding('alibi', { heads: H, slopes: [1, 2, 3, 4] }) };
     backward(options);

@@ -22,8 +22,9 @@ const checking = (line: string) =>
 
 function run(code: string): number {
   let checks = 0;
-  const same = (got: ArrayLike<number>, want: readonly number[]) => {
+  const same = (given: number | ArrayLike<number>, want: readonly number[]) => {
     checks += 1;
+    const got = typeof given === 'number' ? [given] : given;
     expectClose(got, want, { rtol: 1e-6, atol: 1e-6 }, code);
   };
   const fails = (call: () => unknown, expected: string) => {

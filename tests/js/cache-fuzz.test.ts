@@ -59,6 +59,7 @@ function decodable(given: Case, { window }: Feeding): Case {
     prefix: undefined,
     lengths: undefined,
     packed: undefined,
+    chunk: window === null ? given.chunk : undefined,
     window:
       window === null && given.window?.left !== undefined ? { left: given.window.left } : undefined,
     out: 'none',

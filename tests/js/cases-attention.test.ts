@@ -4,8 +4,9 @@
  * kind of fault; the letter and number name the case in the project's collection.
  */
 
-import type { AttentionOptions, MaskInput } from 'posenc';
+import { type AttentionOptions, fromTotal, type MaskInput } from 'posenc';
 import { describe, expect, it } from 'vitest';
+import { caught } from './support/failure.ts';
 import { pe } from './support/instance.ts';
 import { expectClose, expectSame, randomTensor, tensor } from './support/numbers.ts';
 
@@ -132,7 +133,44 @@ describe('padding on the left', () => {
   });
 });
 
+describe('prefill and decode', () => {
+  it('I9 gives a decoded row what the prefill gives it, for every window and length', () => {
+    const [S, D] = [9, 4];
+    const [q, k, v] = [1, 2, 3].map((seed) => randomTensor([1, S, D], seed));
+    const row = (x: typeof q, t: number) => tensor([1, 1, D], x.data.subarray(t * D, (t + 1) * D));
+    for (const W of count(S + 1, 1)) {
+      const rules = { causal: true, window: fromTotal(W) };
+      const whole = pe.attention(q, k, v, rules).output.data;
+      using all = pe.cache({ heads: 1, headDim: D, capacity: S });
+      using ring = pe.cache({ heads: 1, headDim: D, window: Math.max(1, W - 1) });
+      for (const t of count(S)) {
+        const append = { k: row(k, t), v: row(v, t) };
+        const [one, other] = [all, ring].map(
+          (cache) => pe.attention(row(q, t), cache, { ...rules, append }).output.data,
+        );
+        expectClose(one, whole.subarray(t * D, (t + 1) * D), near, `W ${W}, token ${t}`);
+        expectClose(other, one, near, `ring, W ${W}, token ${t}`);
+      }
+    }
+  });
+  it('I26 refuses results with more elements than an index reaches', () => {
+    const x = tensor([8, 28, 4096, 0], []);
+    const error = caught(() => pe.attention(x, x, x, { weights: true }));
+    expect(['SHAPE_OVERFLOW', 'TOO_LARGE', 'OUT_OF_MEMORY']).toContain(error.code);
+    expectSame(pe.attention(x, x, x).output.data, []);
+  });
+});
+
 describe('scores and heads', () => {
+  it('J7 renormalises by a sink as sigmoid(logSumExp - sink) does', () => {
+    const [zero, keys] = [tensor([1, 1, 1], [0]), tensor([1, 2, 1], [0, 0])];
+    const v = tensor([1, 2, 1], [1, 3]);
+    const plain = pe.attention(zero, keys, v, { logSumExp: true });
+    const sum = plain.logSumExp?.data[0] ?? Number.NaN;
+    const sunk = pe.attention(zero, keys, v, { sinks: [0] }).output.data[0];
+    expect(sunk).toBeCloseTo(plain.output.data[0] / (1 + Math.exp(-sum)), 6);
+    expect(sunk / plain.output.data[0]).toBeCloseTo(2 / 3, 6);
+  });
   it('J4 multiplies large queries and keys in float32', () => {
     const wide = tensor([1, 1, 128], new Array(128).fill(32));
     const { logSumExp } = pe.attention(wide, wide, wide, { logSumExp: true });

@@ -30,7 +30,7 @@ async function posenc(words: string[], input?: string | Uint8Array): Promise<Out
 
 const config = (name: string) => `tests/fixtures/configs/${name}.json`;
 
-describe.skipIf(!inNode)('posenc explain', () => {
+describe.skipIf(!inNode)('posenc explain (in browsers, skipped: a program for Node)', () => {
   it('prints the verdict and no more than it must', async () => {
     const { code, out, err } = await posenc(['explain', config('llama-3.1-8b')]);
     expect([code, err]).toEqual([0, '']);

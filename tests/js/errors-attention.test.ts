@@ -75,6 +75,7 @@ check('rules', [
   row('a window of negative width', { window: { left: -1 } }, 'OUT_OF_RANGE', 'window.left'),
   row('half a key', { window: { right: 1.5 } }, 'NOT_INTEGER', 'window.right'),
   row('a misspelt side', { window: { lefft: 1 } }, 'UNKNOWN_OPTION', 'window.lefft'),
+  row('half a chunk', { chunk: 1.5 }, 'NOT_INTEGER', 'chunk'),
   row('first keys as text', { window: { first: '1' } }, 'WRONG_TYPE', 'window.first'),
   row('a negative prefix', { prefix: -1 }, 'OUT_OF_RANGE', 'prefix'),
   row('prefixes of two in a batch of one', { prefix: [1, 2] }, 'SHAPE_MISMATCH', 'prefix'),

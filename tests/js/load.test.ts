@@ -107,7 +107,6 @@ describe('load', () => {
 
   it('refuses options that it does not have', async () => {
     const refused: [unknown, string][] = [
-      [{ build: 'relaxed', fresh: true }, 'UNSUPPORTED'],
       [{ build: 'fast' }, 'OUT_OF_RANGE'],
       [{ bild: 'simd' }, 'UNKNOWN_OPTION'],
       [{ fresh: 1 }, 'WRONG_TYPE'],

@@ -62,6 +62,15 @@ export function framed(task: () => void): () => void {
   };
 }
 
+/** Does what is given once the frame now drawn is on screen; of several in between, the last. */
+export function afterwards(): (task: () => void) => void {
+  let waiting = 0;
+  return (task) => {
+    clearTimeout(waiting);
+    waiting = window.setTimeout(task, 0);
+  };
+}
+
 let announced = 0;
 let pending = 0;
 /** Speaks through the polite live region, at most twice a second; the last message wins. */
@@ -75,13 +84,24 @@ export function announce(text: string): void {
   pending = window.setTimeout(speak, Math.max(0, 500 - (performance.now() - announced)));
 }
 
-export function toast(text: string): void {
+function raise(text: string, ...buttons: HTMLButtonElement[]): HTMLElement {
   const item = h(
     'div',
     { class: 'toast' },
     h('span', {}, text),
+    ...buttons,
     h('button', { type: 'button', click: () => item.remove() }, 'Close'),
   );
   byId('toasts').append(item);
+  return item;
+}
+
+export function toast(text: string): void {
+  const item = raise(text);
   setTimeout(() => item.remove(), 12000);
+}
+
+/** Stays until it is taken or closed. */
+export function offer(text: string, name: string, take: () => void): void {
+  raise(text, h('button', { type: 'button', class: 'primary', click: take }, name));
 }

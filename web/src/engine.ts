@@ -29,7 +29,9 @@ export interface Encoding {
 export interface AttentionOptions {
   encoding?: Encoding;
   causal?: boolean;
-  mask?: { readonly shape: readonly number[]; readonly data: Uint8Array };
+  window?: { readonly left?: number; readonly first?: number };
+  prefix?: number;
+  softcap?: number;
   weights?: boolean;
   scale?: number;
   queryPositions?: Positions;

@@ -11,6 +11,7 @@ const loaders: Readonly<Record<string, () => Promise<{ open: Open }>>> = {
   beyond: () => import('./labs/beyond/lab.ts'),
   words: () => import('./labs/words/lab.ts'),
   config: () => import('./labs/doctor/lab.ts'),
+  bench: () => import('./labs/bench/lab.ts'),
   use: () => import('./labs/use/lab.ts'),
 };
 

@@ -8,6 +8,7 @@ import { LazyLabs } from './lazy.ts';
 import { readAddress, writeAddress } from './model/address.ts';
 import { isLab } from './model/labs.ts';
 import { type State, Store } from './model/state.ts';
+import { keep } from './offline/register.ts';
 
 function missingFeature(): string | undefined {
   if (typeof WebAssembly !== 'object') return 'WebAssembly';
@@ -100,6 +101,8 @@ async function main(): Promise<void> {
   if (alone) await lazy.open(alone);
   else if (state.lab !== 'order') await goTo(state.lab, store, lazy);
   document.documentElement.dataset.ready = 'true';
+  // The development server has no worker.
+  if (import.meta.env.PROD) keep();
 }
 
 void main();

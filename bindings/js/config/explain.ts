@@ -197,13 +197,14 @@ function growthText(by: QueryScale): string {
 }
 
 function attentionLines({
-  attention: { causal, window, scale, softcap, queryScale },
+  attention: { causal, window, chunk, scale, softcap, queryScale },
 }: LayerKind): string[] {
   const said = [causal === true ? 'causal' : 'both directions'];
   if (window?.left !== undefined)
     said.push(
       `window of ${grouped(window.left + 1 + (causal === true ? 0 : (window.right ?? 0)))} keys`,
     );
+  if (chunk !== undefined) said.push(`chunks of ${grouped(chunk)} keys`);
   if (scale !== undefined) said.push(`scale ${short(scale)}`);
   if (softcap !== undefined) said.push(`scores capped at ${softcap}`);
   if (queryScale !== undefined) said.push(growthText(queryScale));

@@ -29,11 +29,7 @@ export function scoreOptions(c: Context, type: string, rotates: boolean, dict?: 
   if (type === 'sliding_attention') slide(c, attention);
   if (type === 'chunked_attention') {
     const chunk = c.take('chunk', ['attention_chunk_size'], counting);
-    needs.push({
-      what: 'chunk',
-      value: chunk,
-      message: 'a query sees the keys of its own chunk only: pass that as a mask',
-    });
+    if (chunk !== undefined) attention.chunk = chunk;
   }
   if (c.family.sinks === true)
     needs.push({

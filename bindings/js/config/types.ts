@@ -52,7 +52,7 @@ export type ModelAttention = Partial<AttentionOptions> & { window?: Window; soft
 
 /** Something the model does that neither an encoding option nor an attention option here expresses. */
 export interface Need {
-  /** `sinks`, `chunk`, `norm`, `logitScale`, … */
+  /** `sinks`, `norm`, `logitScale`, … */
   readonly what: string;
   readonly value?: unknown;
   readonly message: string;

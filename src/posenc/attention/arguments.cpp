@@ -92,6 +92,7 @@ Status check_rules(const AttentionArguments& a) {
   if (Status s = count("window.left", a.window.left.value_or(0)); !s) return s;
   if (Status s = count("window.right", a.window.right.value_or(0)); !s) return s;
   if (Status s = count("window.first", a.window.first); !s) return s;
+  if (Status s = count("chunk", a.window.chunk); !s) return s;
   if (Status s = count("prefix", a.prefix); !s) return s;
   if (Status s = count("keyGap", a.key_gap.at); !s) return s;
   if (Status s = count("keyGap", a.key_gap.by); !s) return s;

@@ -78,6 +78,8 @@ struct Window {
   std::optional<Index> left{};   ///< keys seen before the query's own place; default all
   std::optional<Index> right{};  ///< and after it
   Index first = 0;               ///< so many first keys stay visible wherever the window is
+  /// Places are counted off in chunks of so many, and a query sees those of its own; 0: all are one.
+  Index chunk = 0;
 
   /// Of `total` keys, the query's own being the last: what most models call a sliding window.
   static constexpr Window from_total(Index total) { return {.left = total - 1, .right = 0}; }
@@ -178,6 +180,14 @@ struct AttentionArguments {
     }
   };
   Ready ready{};
+  /// A call that is several, one after the other in one block of memory: `narrow` makes those of part
+  /// i of a copy of these. Parts have all query rows between them.
+  struct Parts {
+    Index count = 0;
+    void (*narrow)(void* on, Index i, AttentionArguments& part) = nullptr;
+    void* on = nullptr;
+  };
+  Parts parts{};
 
   static constexpr std::size_t max_encodings = 8;
 

@@ -2,7 +2,7 @@
 /// The order in which encodings change the scores, whatever order they were given in: terms that
 /// depend on q and k belong to the scaled product and come before the soft cap, running sums over
 /// keys last among them, since those look at the scores; biases of positions alone are added after
-/// the cap.
+/// the cap, and what multiplies scores by something of positions comes before those.
 #pragma once
 
 #include <algorithm>
@@ -21,10 +21,15 @@ class SiteOrder {
   };
 
   explicit SiteOrder(std::span<const Encoding* const> encodings) {
-    take(encodings, [](const Traits& t) { return !t.content_free && !t.cumulative; });
-    take(encodings, [](const Traits& t) { return t.cumulative; });
+    const auto take_all = [&](int rank) {
+      for (const Encoding* e : encodings)
+        if (e->traits().sites.score && rank_of(*e) == rank && count_ < entries_.size()) take(e);
+    };
+    take_all(0);
+    take_all(1);
     content_ = count_;
-    take(encodings, [](const Traits& t) { return t.content_free && !t.cumulative; });
+    take_all(2);
+    take_all(3);
   }
 
   std::span<const Entry> all() const { return {entries_.data(), count_}; }
@@ -35,14 +40,15 @@ class SiteOrder {
   bool newest_first() const { return newest_first_; }
 
  private:
-  template <class Is>
-  void take(std::span<const Encoding* const> encodings, Is&& is) {
-    for (const Encoding* e : encodings) {
-      if (!e->traits().sites.score || !is(e->traits()) || count_ == entries_.size()) continue;
-      entries_[count_++] = {e, carry_width_};
-      carry_width_ += e->carry_width();
-      newest_first_ = newest_first_ || e->traits().cumulative;
-    }
+  static int rank_of(const Encoding& e) {
+    const Traits& t = e.traits();
+    if (t.cumulative) return 1;
+    return !t.content_free ? 0 : e.needs_scores() ? 2 : 3;
+  }
+  void take(const Encoding* e) {
+    entries_[count_++] = {e, carry_width_};
+    carry_width_ += e->carry_width();
+    newest_first_ = newest_first_ || e->traits().cumulative;
   }
 
   std::array<Entry, AttentionArguments::max_encodings> entries_{};

@@ -1,49 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Calls whose sequences have lengths of their own: each is attention of its own on a part of the
-/// tensors, all in one block of memory.
+/// Calls that consist of parts, such as sequences of their own lengths: each is attention of its own on
+/// a part of the tensors, all in one block of memory.
 #pragma once
 
 #include "posenc/attention/attend.hpp"
+#include "posenc/attention/part.hpp"
 
 namespace posenc {
-
-/// The arguments of one sequence, as views of the whole.
-inline AttentionArguments part_of(const AttentionArguments& a, const Sequence& s) {
-  AttentionArguments part = a;
-  part.sequences = {};
-  part.ready = {};
-  part.shape.batch = 1;
-  part.shape.queries = s.queries;
-  part.shape.keys = s.keys;
-  part.q.data = a.q.at(s.batch, 0, s.first_query);
-  part.k.data = a.k.at(s.batch, 0, s.first_key);
-  part.v.data = a.v.at(s.batch, 0, s.first_key);
-  for (std::optional<PagedRows>* paged : {&part.paged_k, &part.paged_v})
-    if (*paged) {
-      (*paged)->first_batch += s.batch;
-      (*paged)->first_row += s.first_key;
-    }
-  part.output.data = a.output.at(s.batch, 0, s.first_query);
-  if (a.weights != nullptr) part.weights = a.weights_row(s.batch, 0, s.first_query) + s.first_key;
-  if (a.log_sum_exp != nullptr)
-    part.log_sum_exp = a.log_sum_exp + a.result_row(s.batch, 0, s.first_query);
-  part.result_queries = a.result_queries > 0 ? a.result_queries : a.shape.queries;
-  part.result_keys = a.result_keys > 0 ? a.result_keys : a.shape.keys;
-  const auto move = [&](PositionRows& rows, Index first, Index count) {
-    const Index stride = rows.stride > 0 ? rows.stride : count, row = rows.rows > 1 ? s.batch : 0;
-    if (rows.data != nullptr) rows.data += row * a.axes * stride + first;
-    rows = {
-        .data = rows.data, .rows = 1, .stride = stride, .origin = row * a.axes * stride + first};
-  };
-  move(part.query_positions, s.first_query, a.shape.queries);
-  move(part.key_positions, s.first_key, a.shape.keys);
-  const Index masked = a.mask.offset(s.batch, 0, s.first_query, s.first_key);
-  if (a.mask.allowed != nullptr) part.mask.allowed += masked;
-  if (a.mask.bias != nullptr) part.mask.bias += masked;
-  part.query_offset = s.first_place();
-  part.prefix = s.prefix;
-  return part;
-}
 
 /// What every row gives that belongs to no sequence.
 inline void clear_results(const AttentionArguments& a) {
@@ -60,10 +23,17 @@ inline void clear_results(const AttentionArguments& a) {
 /// Attention of arguments that `check` has passed.
 template <class Arch>
 Status attend(const AttentionArguments& a) {
-  if (a.sequences.empty()) return Attend<Arch>(a).run();
+  const Index count = a.parts.count > 0 ? a.parts.count : static_cast<Index>(a.sequences.size());
+  if (count == 0) return Attend<Arch>(a).run();
+  const auto part_at = [&](Index i) {
+    if (a.parts.count == 0) return part_of(a, a.sequences[static_cast<std::size_t>(i)]);
+    AttentionArguments part = a;
+    a.parts.narrow(a.parts.on, i, part);
+    return part;
+  };
   Arena arena;
-  for (const Sequence& s : a.sequences) {
-    const AttentionArguments part = part_of(a, s);
+  for (Index i = 0; i < count; ++i) {
+    const AttentionArguments part = part_at(i);
     Attend<Arch> one(part);
     if (Status placed = one.check_positions(); !placed) return placed;
     Arena measured;
@@ -73,8 +43,8 @@ Status attend(const AttentionArguments& a) {
   if (Status committed = arena.commit(); !committed) return committed;
   a.ready();
   clear_results(a);
-  for (const Sequence& s : a.sequences) {
-    const AttentionArguments part = part_of(a, s);
+  for (Index i = 0; i < count; ++i) {
+    const AttentionArguments part = part_at(i);
     Attend<Arch> one(part);
     arena.rewind();
     one.carve(arena);

@@ -27,6 +27,11 @@ struct SeenKeys {
   }
 };
 
+/// How many places of its chunk come before a place, which may be negative.
+constexpr std::int64_t place_in_chunk(std::int64_t place, std::int64_t chunk) {
+  return (place % chunk + chunk) % chunk;
+}
+
 class Visibility {
  public:
   explicit Visibility(const AttentionArguments& a)
@@ -36,6 +41,7 @@ class Visibility {
         left_(reach(a.window.left)),
         right_(a.causal ? 0 : reach(a.window.right)),
         first_(a.window.first),
+        chunk_(a.window.chunk),
         prefix_(a.prefix),
         causal_(a.causal),
         mask_(a.mask) {}
@@ -44,8 +50,12 @@ class Visibility {
   SeenKeys seen(Index t) const {
     // In 64 bits, since an offset near 2^31 would overflow where Index has 32.
     const std::int64_t place = std::int64_t{first_query_} + t;
-    const KeyRange near{left_ == unlimited ? 0 : index_of(place - left_),
-                        right_ == unlimited ? keys_ : index_of(place + right_ + 1)};
+    KeyRange near{left_ == unlimited ? 0 : index_of(place - left_),
+                  right_ == unlimited ? keys_ : index_of(place + right_ + 1)};
+    if (chunk_ > 0) {
+      const std::int64_t start = place - place_in_chunk(place, chunk_);
+      near = {std::max(near.first, index_of(start)), std::min(near.last, index_of(start + chunk_))};
+    }
     const std::int64_t kept = causal_ ? std::min<std::int64_t>(first_, place + 1) : first_;
     const Index head = index_of(std::max<std::int64_t>(kept, prefix_));
     if (near.empty()) return {0, {0, head}};
@@ -53,7 +63,9 @@ class Visibility {
     return {head, near};
   }
   /// Whether some query may have a gap in what it sees.
-  bool has_gaps() const { return left_ != unlimited && (first_ > 0 || prefix_ > 0); }
+  bool has_gaps() const {
+    return (left_ != unlimited || chunk_ > 0) && (first_ > 0 || prefix_ > 0);
+  }
 
   bool visible(Index b, Index h, Index t, Index j) const {
     return seen(t).meets(j, j + 1) && unmasked(mask_.offset(b, h, t, j));
@@ -114,7 +126,7 @@ class Visibility {
 
   Index keys_, first_query_;
   KeyGap gap_;
-  std::int64_t left_, right_, first_, prefix_;
+  std::int64_t left_, right_, first_, chunk_, prefix_;
   bool causal_;
   MaskView mask_;
 };

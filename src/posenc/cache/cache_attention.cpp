@@ -1,29 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention over what a cache holds and new tokens, as if all of them lay in one tensor.
 #include "posenc/attention/placement.hpp"
-#include "posenc/cache/kv_cache.hpp"
+#include "posenc/attention/visibility.hpp"
+#include "posenc/cache/cache_call.hpp"
+#include "posenc/cache/cache_errors.hpp"
 
 namespace posenc {
-namespace {
-
-Error wrong(Errc code, std::string_view field, std::string_view expected, Index received) {
-  return {.code = code,
-          .field = field,
-          .expected = expected,
-          .received = static_cast<double>(received)};
-}
-
-}  // namespace
-
-/// The memory of one call.
-struct KVCache::Call {
-  Scratch scratch;
-  Pages fresh;                     ///< new tokens that have no room yet
-  Buffer<const std::byte*> table;  ///< pages of the cache, then the fresh ones
-  Buffer<double> queries, keys;    ///< their positions
-  Index from = 0;                  ///< the first new token that the cache will keep
-  bool in_place = true;
-};
 
 /// Whoever asks a ring for a window that it no longer holds would get less, and not be told.
 Status KVCache::check_view(const AttentionArguments& a) const {
@@ -42,15 +24,38 @@ Status KVCache::check_view(const AttentionArguments& a) const {
                  .received = static_cast<double>(a.prefix),
                  .low = 0,
                  .high = static_cast<double>(kept())};
-  const std::int64_t before = std::int64_t{a.first_query()} - oldest_held();
-  if (a.window.left && *a.window.left > before)
+  const std::int64_t first = a.first_query(), before = first - oldest_held();
+  const Index chunk = a.window.chunk;
+  std::int64_t needed = a.window.left ? std::int64_t{*a.window.left} : before;
+  if (chunk > 0) needed = std::min(a.window.left ? needed : chunk, place_in_chunk(first, chunk));
+  if (needed > before)
     return Error{.code = Errc::out_of_range,
-                 .field = "window",
+                 .field = a.window.left && *a.window.left == needed ? "window" : "chunk",
                  .expected = "within what the ring of the cache still holds before the first query",
-                 .received = static_cast<double>(*a.window.left),
+                 .received = static_cast<double>(needed),
                  .low = 0,
                  .high = static_cast<double>(std::max<std::int64_t>(0, before))};
   return {};
+}
+
+/// The cache's own encodings must act, each as often; others may where they need no keys that were not
+/// turned when they came.
+Status KVCache::check_encodings(std::span<const Encoding* const> asked) const {
+  const auto own = encodings();
+  bool fit = true;
+  for (const Encoding* e : own)
+    fit = fit && std::count(asked.begin(), asked.end(), e) == std::count(own.begin(), own.end(), e);
+  for (const Encoding* e : asked) {
+    if (std::find(own.begin(), own.end(), e) != own.end()) continue;
+    const Traits& t = e->traits();
+    fit = fit && (t.axes == 1 || t.axes == static_cast<int>(axes_)) &&
+          !(rotated_ && (t.sites.rotate || (t.sites.score && !t.content_free)));
+  }
+  if (fit) return {};
+  return Error{
+      .code = Errc::cache_stale,
+      .field = "encoding",
+      .expected = "those the cache was made with, and no others that need its keys as they came"};
 }
 
 Status KVCache::attend(AttentionArguments a, NewTokens t) {
@@ -59,24 +64,20 @@ Status KVCache::attend(AttentionArguments a, NewTokens t) {
                                           {s.kv_heads, o_.heads, "q"},
                                           {s.head_dim, o_.head_dim, "q"},
                                           {s.value_dim, o_.value_dim, "q"}})
-    if (has != wants) return wrong(Errc::shape_mismatch, field, "as the cache is", has);
-  if (s.queries < 0) return wrong(Errc::bad_shape, "q", "of at least no query", s.queries);
+    if (has != wants) return wrong_number(Errc::shape_mismatch, field, "as the cache is", has);
+  if (s.queries < 0) return wrong_number(Errc::bad_shape, "q", "of at least no query", s.queries);
   if (t.beside && *t.beside != stored())
-    return wrong(Errc::shape_mismatch, "cache", "of as many tokens as the call was made for",
-                 stored());
+    return wrong_number(Errc::shape_mismatch, "cache", "of as many tokens as the call was made for",
+                        stored());
   if (o_.encoding_count > 0) {
-    const auto own = encodings();
-    if (!a.encodings.empty() &&
-        !std::equal(own.begin(), own.end(), a.encodings.begin(), a.encodings.end()))
-      return Error{.code = Errc::cache_stale,
-                   .field = "encoding",
-                   .expected = "the one that the cache was made with, or left out"};
-    a.encodings = own;
+    if (a.encodings.empty()) a.encodings = encodings();
+    if (Status fit = check_encodings(a.encodings); !fit) return fit;
   }
   if (!a.sequences.empty())
-    return Error{.code = Errc::unsupported,
-                 .field = "keyLengths",
-                 .expected = "left out with a cache, whose sequences are of one length"};
+    return Error{
+        .code = Errc::unsupported,
+        .field = "keyLengths",
+        .expected = "left out: the sequences of a cache are of one length, padded at the left"};
   // Keys are stored normalised, unless that comes after a rotation that is still to come.
   t.k_norm = a.k_norm;
   if (rotated_ || a.k_norm.before()) a.k_norm = {};
@@ -91,11 +92,12 @@ Status KVCache::attend(AttentionArguments a, NewTokens t) {
   a.window.first = std::max(a.window.first, o_.sinks);
   // Some encodings are refused without positions.
   Call call;
-  if (Status placed = o_.own_positions ? place_in_cache(a, call) : place_in_text(a, t, call);
-      !placed)
+  call.count = t.count;
+  if (Status placed = o_.own_positions ? take_turns(a, call) : place_in_text(a, t, call); !placed)
     return placed;
   if (Status checked = check(a); !checked) return checked;
   if (Status made = make_scratch(call.scratch); !made) return made;
+  if (Status fit = check_storable(t, call.scratch, "append.k", "append.v"); !fit) return fit;
   call.in_place = !is_ring() || length_ + t.count - std::max(oldest, o_.sinks) <= ring();
   call.from = call.in_place ? 0 : std::max<Index>(0, t.count - o_.window);
   if (Status owned = own_slots(length_ + call.from, length_ + t.count); !owned) return owned;
@@ -112,11 +114,7 @@ Status KVCache::attend(AttentionArguments a, NewTokens t) {
   call.table = std::move(*table);
   std::copy_n(pages_.data(), pages_.count(), call.table.data());
   std::copy_n(call.fresh.data(), call.fresh.count(), call.table.data() + pages_.count());
-  PagedRows rows = rows_held(call, gap, t.count);
-  a.paged_k = rows;
-  rows.data = layout_.values();
-  rows.scales = layout_.value_scales();
-  a.paged_v = rows;
+  set_rows(call, a);
   a.keys_rotated = rotated_;
 
   // A ring may hold tokens there that could still be taken back: not before attention has all it needs.
@@ -134,8 +132,8 @@ Status KVCache::attend(AttentionArguments a, NewTokens t) {
   return {};
 }
 
-/// What is held, then `count` new tokens, as the stretches of slots they lie in.
-PagedRows KVCache::rows_held(const Call& call, Index gap, Index count) const {
+/// Keys and values as the stretches of slots they lie in: the first tokens, and behind the gap the rest.
+void KVCache::set_rows(const Call& call, AttentionArguments& a) const {
   PagedRows rows{.pages = call.table.data(),
                  .data = layout_.keys(),
                  .scales = layout_.key_scales(),
@@ -143,28 +141,25 @@ PagedRows KVCache::rows_held(const Call& call, Index gap, Index count) const {
                  .heads = o_.heads,
                  .dtype = o_.dtype};
   Index parts = 0;
-  const auto stretch = [&](Index slot, Index n) {
-    if (n > 0) rows.stretches[static_cast<std::size_t>(parts++)] = {slot, n};
-  };
-  const Index end = call.in_place ? length_ + count : length_;
   const auto tokens = [&](Index first, Index last) {
     for (Index token = first; token < last;) {
-      const Index at = slot(token);
-      const Index upto = !is_ring()         ? last
-                         : token < o_.sinks ? std::min(last, o_.sinks)
-                                            : std::min(last, token + slots_ - at);
-      stretch(at, upto - token);
+      const bool fresh = !call.in_place && token >= length_;
+      const Index at = fresh ? pages_.count() * layout_.rows + token - length_ : slot(token);
+      Index upto = fresh || !is_ring() ? last
+                   : token < o_.sinks  ? std::min(last, o_.sinks)
+                                       : std::min(last, token + slots_ - at);
+      if (!fresh && !call.in_place) upto = std::min(upto, length_);
+      rows.stretches[static_cast<std::size_t>(parts++)] = {at, upto - token};
       token = upto;
     }
   };
-  if (gap > 0) {
-    tokens(0, kept());
-    tokens(oldest_held(), end);
-  } else {
-    tokens(0, end);
-  }
-  if (!call.in_place) stretch(pages_.count() * layout_.rows, count);
-  return rows;
+  const Index gap = a.key_gap.by, first = gap > 0 ? a.key_gap.at : a.shape.keys;
+  tokens(0, first);
+  tokens(first + gap, a.shape.keys + gap);
+  a.paged_k = rows;
+  rows.data = layout_.values();
+  rows.scales = layout_.value_scales();
+  a.paged_v = rows;
 }
 
 /// Tokens stand where they are in the text, or where they were said to.
@@ -175,8 +170,8 @@ Status KVCache::place_in_text(AttentionArguments& a, const NewTokens& t, Call& c
     counted = counted && (!acts_in_attention(*e) || e->traits().axes == 1 || e->traits().text_axes);
   if (counted) return {};
   if (a.query_positions.data != nullptr && a.axes != static_cast<int>(axes_))
-    return wrong(Errc::shape_mismatch, "queryPositions", "of as many axes as those of the cache",
-                 a.axes);
+    return wrong_number(Errc::shape_mismatch, "queryPositions",
+                        "of as many axes as those of the cache", a.axes);
   const bool alike = (length_ == 0 || shared_) && t.positions.rows == 1;
   const Index sets = alike ? 1 : o_.batch, gap = a.key_gap.by, old = s.keys - t.count;
   auto keys = Buffer<double>::make(static_cast<std::size_t>(sets * axes_ * s.keys));
@@ -210,27 +205,6 @@ Status KVCache::place_in_text(AttentionArguments& a, const NewTokens& t, Call& c
     a.query_positions = {.data = call.queries.data(), .rows = sets};
   }
   a.axes = static_cast<int>(axes_);
-  return {};
-}
-
-/// Tokens stand where they are in what is held and what is new, counted from 0.
-Status KVCache::place_in_cache(AttentionArguments& a, Call& call) const {
-  if (a.query_positions.data != nullptr)
-    return Error{.code = Errc::option_not_applicable,
-                 .field = "queryPositions",
-                 .expected = "left out, since tokens stand where they are in the cache"};
-  const AttentionShape& s = a.shape;
-  for (const auto& [buffer, count, first] :
-       {std::tuple{&call.keys, s.keys, std::int64_t{0}},
-        {&call.queries, s.queries, std::int64_t{a.first_query()} - a.key_gap.by}}) {
-    auto made = Buffer<double>::make(static_cast<std::size_t>(count));
-    if (!made) return made.error();
-    *buffer = std::move(*made);
-    for (Index i = 0; i < count; ++i) buffer->data()[i] = static_cast<double>(first + i);
-  }
-  a.axes = 1;
-  a.key_positions = {.data = call.keys.data()};
-  a.query_positions = {.data = call.queries.data()};
   return {};
 }
 

@@ -52,12 +52,13 @@ class KVCache {
   const CacheOptions& options() const { return o_; }
   bool keeps_rotated() const { return rotated_; }
 
-  /// Errors: CACHE_FULL, those of the encodings' positions, OUT_OF_MEMORY.
+  /// Errors: CACHE_FULL, those of the encodings' positions, OUT_OF_MEMORY, and OUT_OF_RANGE or
+  /// NOT_FINITE for what the cache's numbers cannot hold.
   Status append(const NewTokens& tokens);
 
   /// Attention over what is held and `tokens`, which are then stored. `arguments` need neither k nor
   /// v nor what they say of keys; the mask's keys are those held, then the new ones. Encodings are
-  /// the cache's own, if it has any.
+  /// the cache's own, if it has any, or those and others: CACHE_STALE where that comes too late.
   Status attend(AttentionArguments arguments, NewTokens tokens);
 
   /// Forgets the tokens from `length` on. A ring cannot go back to where its window is no longer
@@ -78,6 +79,10 @@ class KVCache {
 
  private:
   KVCache() = default;
+
+  /// 64 tokens of 8 heads of 128 floats, keys and values, are a page of 512 KB; a small cache has a
+  /// smaller one.
+  static constexpr Index page_tokens = 64;
 
   bool is_ring() const { return o_.window > 0; }
   Index kept() const { return std::min(o_.sinks, length_); }
@@ -110,14 +115,21 @@ class KVCache {
   Status check_new(const NewTokens& tokens, Index first) const;
   Status own_slots(Index first, Index last);
   Status make_scratch(Scratch& scratch) const;
+  template <class F>
+  void for_each_key(const NewTokens& tokens, Index from, Index to, const Scratch& scratch,
+                    F&& f) const;
+  Status check_storable(const NewTokens& tokens, const Scratch& scratch, std::string_view k,
+                        std::string_view v) const;
   void write(const NewTokens& tokens, Index from, Index to, const Destination& where,
              const Scratch& scratch);
   void note_positions(const NewTokens& tokens, Index from, Index to);
   void commit(const NewTokens& tokens, Index from);
   Status check_view(const AttentionArguments& a) const;
-  PagedRows rows_held(const Call& call, Index gap, Index count) const;
+  Status check_encodings(std::span<const Encoding* const> asked) const;
+  void set_rows(const Call& call, AttentionArguments& a) const;
   Status place_in_text(AttentionArguments& a, const NewTokens& tokens, Call& call) const;
-  Status place_in_cache(AttentionArguments& a, Call& call) const;
+  Status take_turns(AttentionArguments& a, Call& call) const;
+  void take_turn(Call& call, Index i, AttentionArguments& part) const;
   double position(Index b, Index axis, Index token) const {
     return positions_[static_cast<std::size_t>((b * axes_ + axis) * slots_ + slot(token))];
   }

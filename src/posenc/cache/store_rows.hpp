@@ -10,17 +10,13 @@
 namespace posenc {
 
 /// The greatest magnitude becomes 127, so one row is off by at most 1/254 of its greatest element. A
-/// row of zeros has the scale 0; one that holds infinity or NaN is NaN as a whole.
+/// row of zeros has the scale 0. Elements are finite.
 inline float store_bytes(const float* row, Index width, std::int8_t* out) {
   float greatest = 0;
-  bool finite = true;
-  for (Index c = 0; c < width; ++c) {
-    greatest = std::max(greatest, std::abs(row[c]));
-    finite = finite && std::isfinite(row[c]);
-  }
-  if (!finite || greatest == 0) {
-    std::fill_n(out, width, std::int8_t{static_cast<std::int8_t>(finite ? 0 : 1)});
-    return finite ? 0.0f : std::numeric_limits<float>::quiet_NaN();
+  for (Index c = 0; c < width; ++c) greatest = std::max(greatest, std::abs(row[c]));
+  if (greatest == 0) {
+    std::fill_n(out, width, std::int8_t{0});
+    return 0;
   }
   const float scale = greatest / 127;
   // A greatest element below 127 subnormals leaves no scale to divide by.

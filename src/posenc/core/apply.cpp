@@ -158,6 +158,8 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
 Status bias(const Encoding& e, const Positions& queries, const Positions& keys, float* out) {
   if (!e.traits().content_free || !e.traits().sites.score)
     return unsupported(e, "an encoding whose bias does not depend on q and k");
+  if (e.needs_scores())
+    return unsupported(e, "without the options that multiply scores, which is no bias");
   if (Status s = e.accepts(queries); !s) return s;
   if (Status s = e.accepts(keys); !s) return s;
   auto scratch =

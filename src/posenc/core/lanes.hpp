@@ -5,6 +5,7 @@
 
 #include <xsimd/xsimd.hpp>
 
+#include "posenc/core/machine.hpp"
 #include "posenc/core/view.hpp"
 
 // V8 11.3 runs a 4x2 register tile at 42 GFLOP/s and the same tile unrolled by 2 along k at 30: the
@@ -38,15 +39,6 @@ namespace posenc {
 
 template <class Arch>
 inline constexpr Index lanes = static_cast<Index>(xsimd::batch<float, Arch>::size);
-
-/// `a * b + c`, the one place where a build may choose to fuse it. xsimd's own fma fuses on some
-/// architectures and not on others, and its scalar form always does: different bits.
-template <class Arch>
-inline xsimd::batch<float, Arch> multiply_add(xsimd::batch<float, Arch> a,
-                                              xsimd::batch<float, Arch> b,
-                                              xsimd::batch<float, Arch> c) {
-  return a * b + c;
-}
 
 /// Loads and stores whole vectors in place.
 template <class Arch>

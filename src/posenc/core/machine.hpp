@@ -13,6 +13,26 @@
 
 namespace posenc {
 
+/// Whether a product and a sum round once and not twice. Only a build made for it does: which of the two
+/// a relaxed instruction does is up to the machine it runs on.
+#ifdef __wasm_relaxed_simd__
+inline constexpr bool fuses = true;
+#else
+inline constexpr bool fuses = false;
+#endif
+
+/// `a * b + c`, the one place where a build may choose to fuse it. xsimd's own fma fuses on some
+/// architectures and not on others, and its scalar form always does: different bits.
+template <class Arch>
+inline xsimd::batch<float, Arch> multiply_add(xsimd::batch<float, Arch> a,
+                                              xsimd::batch<float, Arch> b,
+                                              xsimd::batch<float, Arch> c) {
+#ifdef __wasm_relaxed_simd__
+  if constexpr (std::same_as<Arch, xsimd::wasm>) return wasm_f32x4_relaxed_madd(a, b, c);
+#endif
+  return a * b + c;
+}
+
 /// Rounds two vectors of float64 to float32, one behind the other.
 template <class Arch>
 inline void store_rounded(xsimd::batch<double, Arch> first, xsimd::batch<double, Arch> second,

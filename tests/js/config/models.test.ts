@@ -54,7 +54,8 @@ const expected: Record<string, Expected | Expected[]> = {
     {
       ...scaled('rope-llama3', rope(5e5, 128, { layout: 'interleaved' }), llama3(16, 1)),
       trained: 10485760,
-      needs: ['chunk'],
+      attention: { causal: true, chunk: 8192 },
+      needs: [],
     },
     {
       id: 'none',

@@ -26,6 +26,7 @@ export interface Case {
   /** Asked again with NaN and infinities in some rows. */
   spoilt: boolean;
   window?: { left?: number; right?: number; first?: number };
+  chunk?: number;
   prefix?: number | readonly number[];
   lengths?: { keys: readonly number[] | null; queries: readonly number[] | null };
   /** Cuts between packed sequences, in percent. */
@@ -128,6 +129,7 @@ export function cases(): fc.Arbitrary<Case> {
         { requiredKeys: [] },
       ),
     ),
+    chunk: maybe(fc.integer({ min: 1, max: 40 })),
     prefix: maybe(fc.oneof(few, fc.array(few, { minLength: 1, maxLength: 3 }))),
     lengths: maybe(fc.record({ keys: fractions(3), queries: fractions(3) })),
     packed: maybe(fc.record({ q: fc.array(fraction, { maxLength: 3 }), k: fractions(3) })),

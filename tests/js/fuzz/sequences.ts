@@ -36,12 +36,13 @@ export class Sequences {
   }
 
   options(): AttentionOptions {
-    const { causal, queryOffset, window, prefix, packed, lengths } = this.#case;
+    const { causal, queryOffset, window, chunk, prefix, packed, lengths } = this.#case;
     return {
       causal,
       ...(queryOffset !== undefined && { queryOffset: this.#oneOrSome(queryOffset) }),
       ...(this.mask !== undefined && { mask: this.mask }),
       ...(window !== undefined && { window }),
+      ...(chunk !== undefined && { chunk }),
       ...(prefix !== undefined && { prefix: this.#oneOrSome(prefix) }),
       ...(packed !== undefined && { cuSeqlens: this.#borders() }),
       ...(lengths !== undefined && packed === undefined && this.#lengths()),
@@ -61,9 +62,10 @@ export class Sequences {
       return false;
     if (key < one.prefix) return true;
     const place = one.offset + row.t - one.q0;
-    const { causal, window } = this.#case;
+    const { causal, window, chunk } = this.#case;
     if (causal && key > place) return false;
     if (key < (window?.first ?? 0)) return true;
+    if (chunk !== undefined && Math.floor(key / chunk) !== Math.floor(place / chunk)) return false;
     if (window?.left !== undefined && key < place - window.left) return false;
     return !(window?.right !== undefined && key > place + window.right);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One attention layer over a text, of any size: who looks at whom. Words become vectors by hashing, so equal words are equal.
-import { type Encoding, type Engine, withEncoding } from '../engine.ts';
+import { type AttentionOptions, type Encoding, type Engine, withEncoding } from '../engine.ts';
 import { actsAt, actsInAttention, actsNowhere, type EncodingInfo } from '../model/manifest.ts';
 import { gridOf, placesIn } from '../model/places.ts';
 import { hash, normal } from '../model/random.ts';
@@ -26,6 +26,8 @@ export interface Question {
   /** Of a window its width, else how many words at the start are special. */
   readonly span: number;
   readonly part: Part;
+  /** What scores are bent towards and never reach; 0 leaves them as they are. */
+  readonly softcap: number;
 }
 /** [heads, words, words] */
 export type Weights = Float32Array;
@@ -34,84 +36,128 @@ export const headDimOf = ({ width, heads }: Layer): number => width / heads;
 export const settingsOf = (info: EncodingInfo, layer: Layer): Settings =>
   fitted(info, { heads: layer.heads, headDim: headDimOf(layer), width: layer.width });
 
-/** How many of the first words stay in sight of all, where a mask keeps them. */
+/** How many of the first words stay in sight of all, where a window keeps them. */
 export const kept = 2;
 
-export function sees(mask: Mask, span: number, query: number, key: number): boolean {
-  if (mask === 'open') return true;
-  if (mask === 'causal') return key <= query;
-  if (mask === 'prefix') return key <= query || key < span;
-  return key <= query && (query - key < span || (mask === 'first' && key < kept));
+/** What attention is told, in its own words. */
+export function sightOf(
+  mask: Mask,
+  span: number,
+  count: number,
+): Pick<AttentionOptions, 'causal' | 'window' | 'prefix'> {
+  if (mask === 'open') return {};
+  const left = Math.min(span, count) - 1;
+  return {
+    causal: true,
+    ...(mask === 'prefix' ? { prefix: Math.min(span, count) } : {}),
+    ...(mask === 'window' ? { window: { left } } : {}),
+    ...(mask === 'first' ? { window: { left, first: Math.min(kept, count) } } : {}),
+  };
 }
 
 /** The vector of a word; where only position shall count, all words are one. */
 const vectorOf = (word: string, width: number, part: Part): Float32Array =>
   normal(hash(part === 'position' ? '' : word.toLowerCase()), width);
 
+/** Rows of which some may be the same one. */
+interface Rows {
+  readonly data: Float32Array;
+  /** Which row stands at each place. */
+  readonly at: readonly number[];
+}
+
+/** A row for each different word. */
+function rowsOf(words: readonly string[], width: number, part: Part): Rows {
+  const known = new Map<string, number>();
+  const at = words.map((word) => {
+    const name = part === 'position' ? '' : word.toLowerCase();
+    const row = known.get(name) ?? known.size;
+    known.set(name, row);
+    return row;
+  });
+  const data = new Float32Array(known.size * width);
+  for (const [name, row] of known) data.set(vectorOf(name, width, part), row * width);
+  return { data, at };
+}
+
 /** rows · matrix, heads first. Sums run in double and in one order, so that a row depends on itself alone. */
-function project(rows: Float32Array, count: number, layer: Layer, name: string): Table {
-  const { width, seed, sharpness } = layer;
+function project({ data: rows, at }: Rows, layer: Layer, name: string): Table {
+  const { width, seed, sharpness, heads } = layer;
   const headDim = headDimOf(layer);
-  const matrix = normal(hash(`${seed}:${name}`), width * width, sharpness / Math.sqrt(width));
-  const data = new Float32Array(count * width);
+  const matrix = Float64Array.from(
+    normal(hash(`${seed}:${name}`), width * width, sharpness / Math.sqrt(width)),
+  );
+  const count = at.length;
+  const distinct = rows.length / width;
+  const projected = new Float32Array(rows.length);
   const sums = new Float64Array(width);
-  for (let row = 0; row < count; row += 1) {
+  for (let row = 0; row < distinct; row += 1) {
     sums.fill(0);
     for (let i = 0; i < width; i += 1) {
       const value = rows[row * width + i] as number;
+      const start = i * width;
       for (let column = 0; column < width; column += 1)
-        sums[column] = (sums[column] as number) + value * (matrix[i * width + column] as number);
+        sums[column] = (sums[column] as number) + value * (matrix[start + column] as number);
     }
-    for (let column = 0; column < width; column += 1) {
-      const head = Math.floor(column / headDim);
-      data[(head * count + row) * headDim + (column % headDim)] = sums[column] as number;
-    }
+    projected.set(sums, row * width);
   }
-  return { shape: [layer.heads, count, headDim], data };
+  const data = new Float32Array(count * width);
+  at.forEach((row, place) => {
+    for (let head = 0; head < heads; head += 1) {
+      const from = row * width + head * headDim;
+      data.set(projected.subarray(from, from + headDim), (head * count + place) * headDim);
+    }
+  });
+  return { shape: [heads, count, headDim], data };
+}
+
+/** Two encodings read the same words: what was projected last is kept for the second. */
+let last: { key: string; tables: readonly [Table, Table] } | undefined;
+function projected(words: readonly string[], layer: Layer, part: Part): readonly [Table, Table] {
+  const key = JSON.stringify([words, layer, part]);
+  if (last?.key !== key) {
+    const rows = rowsOf(words, layer.width, part);
+    last = { key, tables: [project(rows, layer, 'query'), project(rows, layer, 'key')] };
+  }
+  return last.tables;
 }
 
 function attend(
   engine: Engine,
-  { words, layer, mask, span, part }: Question,
+  { words, layer, mask, span, part, softcap }: Question,
   info: EncodingInfo | undefined,
   encoding: Encoding | undefined,
 ): Weights {
   const count = words.length;
-  let rows = new Float32Array(count * layer.width);
-  for (const [place, word] of words.entries())
-    rows.set(vectorOf(word, layer.width, part), place * layer.width);
+  const { heads, width } = layer;
   const settings = info && settingsOf(info, layer);
   const indices = Float64Array.from({ length: count }, (_, place) => place);
   const positions = info && settings && placesIn(info, gridOf(info, settings, count), indices);
-  if (info && encoding && actsAt(info, 'embed'))
-    rows = Float32Array.from(
-      encoding.embed({ shape: [count, layer.width], data: rows }, positions).data,
-    );
+  let [q, k] = projected(words, layer, part);
+  if (info && encoding && actsAt(info, 'embed')) {
+    const { data, at } = rowsOf(words, width, part);
+    const plain = new Float32Array(count * width);
+    at.forEach((row, place) => {
+      plain.set(data.subarray(row * width, (row + 1) * width), place * width);
+    });
+    const embedded = encoding.embed({ shape: [count, width], data: plain }, positions).data;
+    const rows = { data: Float32Array.from(embedded), at: at.map((_, place) => place) };
+    [q, k] = [project(rows, layer, 'query'), project(rows, layer, 'key')];
+  }
   const values = info && settings ? valueWidth(info, settings, headDimOf(layer)) : headDimOf(layer);
   const inside = info && encoding && positions && actsInAttention(info);
   const { weights } = engine.attention(
-    project(rows, count, layer, 'query'),
-    project(rows, count, layer, 'key'),
-    { shape: [layer.heads, count, values], data: new Float32Array(layer.heads * count * values) },
+    q,
+    k,
+    { shape: [heads, count, values], data: new Float32Array(heads * count * values) },
     {
       weights: true,
-      ...(mask === 'open'
-        ? {}
-        : mask === 'causal'
-          ? { causal: true }
-          : { mask: maskOf(mask, span, count) }),
+      ...sightOf(mask, span, count),
+      ...(softcap > 0 ? { softcap } : {}),
       ...(inside ? { encoding, queryPositions: positions, keyPositions: positions } : {}),
     },
   );
-  return weights?.data ?? new Float32Array(layer.heads * count * count);
-}
-
-function maskOf(mask: Mask, span: number, count: number): { shape: number[]; data: Uint8Array } {
-  const data = new Uint8Array(count * count);
-  for (let query = 0; query < count; query += 1)
-    for (let key = 0; key < count; key += 1)
-      data[query * count + key] = Number(sees(mask, span, query, key));
-  return { shape: [count, count], data };
+  return weights?.data ?? new Float32Array(heads * count * count);
 }
 
 export function weightsOf(engine: Engine, question: Question, info: EncodingInfo): Weights {
@@ -122,16 +168,23 @@ export function weightsOf(engine: Engine, question: Question, info: EncodingInfo
   );
 }
 
-/** One head, or the mean of all for -1: [words, words]. */
-export function mapOf(weights: Weights, heads: number, head: number): Float32Array {
+const means = new WeakMap<Weights, Float32Array>();
+function meanOf(weights: Weights, heads: number): Float32Array {
   const size = weights.length / heads;
-  if (head >= 0) return weights.slice(head * size, (head + 1) * size);
-  const mean = new Float32Array(size);
-  for (let h = 0; h < heads; h += 1)
+  const mean = means.get(weights) ?? new Float32Array(size);
+  if (means.has(weights)) return mean;
+  means.set(weights, mean);
+  for (let start = 0; start < weights.length; start += size)
     for (let i = 0; i < size; i += 1)
-      mean[i] = (mean[i] as number) + (weights[h * size + i] as number) / heads;
+      mean[i] = (mean[i] as number) + (weights[start + i] as number) / heads;
   return mean;
 }
+
+/** One head, or the mean of all for -1: [words, words], to be read only. */
+export const mapOf = (weights: Weights, heads: number, head: number): Float32Array =>
+  head < 0
+    ? meanOf(weights, heads)
+    : weights.subarray((head * weights.length) / heads, ((head + 1) * weights.length) / heads);
 
 /** Per row, how much attention lies elsewhere: half the sum of all differences, from 0 to 1. */
 export function variation(a: Float32Array, b: Float32Array, count: number): Float64Array {

@@ -31,6 +31,10 @@ export function centred(cells: ArrayLike<number>): Range {
   return { low: -most, high: most };
 }
 
+/** The first cell under each pixel, and one past the last. */
+const edgesOf = (pixels: number, cells: number): Int32Array =>
+  Int32Array.from({ length: pixels + 1 }, (_, i) => Math.floor((i * cells) / pixels));
+
 /**
  * Paints columns [from, from + count) into a canvas, one pixel a cell; where cells outnumber the pixels to be had, a pixel is the
  * mean of the cells under it, so that fine stripes turn to their average and not to a false pattern.
@@ -52,19 +56,29 @@ export function paint(
   if (!context) return;
   const image = context.createImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
+  // One kind of array, so that the loop below is compiled for it.
+  const cells = grid.cells instanceof Float32Array ? grid.cells : Float32Array.from(grid.cells);
+  const columns = edgesOf(width, count);
+  const rows = edgesOf(height, grid.rows);
+  const sums = new Float64Array(width);
   for (let y = 0; y < height; y += 1) {
-    const top = Math.floor((y * grid.rows) / height);
-    const bottom = Math.max(top + 1, Math.floor(((y + 1) * grid.rows) / height));
+    const top = rows[y] as number;
+    const bottom = rows[y + 1] as number;
+    sums.fill(0);
+    for (let row = top; row < bottom; row += 1) {
+      const start = row * grid.columns + from;
+      for (let x = 0; x < width; x += 1) {
+        const right = columns[x + 1] as number;
+        let sum = sums[x] as number;
+        for (let column = columns[x] as number; column < right; column += 1)
+          sum += cells[start + column] as number;
+        sums[x] = sum;
+      }
+    }
     for (let x = 0; x < width; x += 1) {
-      const left = from + Math.floor((x * count) / width);
-      const right = Math.max(left + 1, from + Math.floor(((x + 1) * count) / width));
-      let sum = 0;
-      for (let row = top; row < bottom; row += 1)
-        for (let column = left; column < right; column += 1)
-          sum += grid.cells[row * grid.columns + column] as number;
-      pixels[y * width + x] = colours[
-        shade(sum / ((bottom - top) * (right - left)), range.low, range.high)
-      ] as number;
+      const under = (bottom - top) * ((columns[x + 1] as number) - (columns[x] as number));
+      const mean = (sums[x] as number) / under;
+      pixels[y * width + x] = colours[shade(mean, range.low, range.high)] as number;
     }
   }
   context.putImageData(image, 0, 0);

@@ -2,7 +2,7 @@
 // Lab 1: every encoding of the manifest as a picture and a curve, with one cursor through both.
 import { type Picture, pictureOf } from '../compute/picture.ts';
 import { announce, box, byId, framed, h, setText } from '../dom.ts';
-import { Cursor, Window } from '../draw/cursor.ts';
+import { Window } from '../draw/cursor.ts';
 import { Curves } from '../draw/curve.ts';
 import { HeatMap, Legend } from '../draw/heatmap.ts';
 import { centred } from '../draw/raster.ts';
@@ -19,13 +19,14 @@ import { NumberTable } from '../parts/number-table.ts';
 import { offer } from '../parts/programs.ts';
 import { copy } from '../parts/save.ts';
 import { isDark, onTheme } from '../theme.ts';
+import { atlasCursor } from './atlas-cursor.ts';
 import { numbersOf, type Shown, saveCsv, savePng } from './atlas-export.ts';
 import { facts } from './facts.ts';
 import { Gallery } from './gallery.ts';
 import { atlasNotice } from './notices.ts';
 
 export class AtlasLab {
-  readonly #cursor = new Cursor();
+  readonly #cursor = atlasCursor;
   readonly #window = new Window();
   readonly #steps = { page: 8, zoom: (factor: number) => this.#zoom(factor) };
   readonly #map = new HeatMap(this.#cursor, this.#window, 'map', this.#steps);

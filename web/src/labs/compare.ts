@@ -11,6 +11,7 @@ import { type Settings, untouched } from '../model/settings.ts';
 import { infoOf, type Store } from '../model/state.ts';
 import { PlotPanel } from '../parts/plot-panel.ts';
 import { isDark, onTheme } from '../theme.ts';
+import { LadderView } from './ladder.ts';
 
 const letters = 'ABCD';
 const most = 512;
@@ -223,5 +224,8 @@ class Compare {
 }
 
 export async function open(engine: Engine, store: Store): Promise<void> {
+  const ladder = new LadderView(engine, store);
+  byId('compare').append(ladder.root);
   new Compare(engine, store).start();
+  ladder.draw();
 }

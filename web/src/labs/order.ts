@@ -219,6 +219,7 @@ export class OrderLab {
         mask: state.causal ? 'causal' : 'open',
         span: 1,
         part: 'both',
+        softcap: 0,
       },
       placedInfo(manifest, state) ?? nowhere,
       true,

@@ -70,6 +70,7 @@ export const keys = {
   width: number(64, 16, 128, true),
   seed: number(1, 0, 999, true),
   sharp: number(1.6, 0, 8),
+  cap: number(0, 0, 1000),
   hide: choice('open', 'causal', 'window', 'first', 'prefix'),
   span: number(4, 1, 512, true),
   part: choice('both', 'content', 'position'),
@@ -78,8 +79,14 @@ export const keys = {
   row: number(10, 0, 511, true),
   /** Places of the words, as numbers with dots between. */
   mix: text('', 4096),
+  /** Benchmark: what is timed, how large, how often, against whom. */
+  work: choice('rotation', 'attention', 'decode', 'bias'),
+  size: choice('usual', 'small', 'large', 'tiny'),
+  samples: number(30, 3, 300, true),
+  peer: flag(true),
+  wrong: flag(),
   /** Use it: whose program, and in which form. */
-  show: choice('order', 'atlas', 'beyond', 'words', 'config'),
+  show: choice('order', 'atlas', 'beyond', 'words', 'config', 'bench'),
   form: choice('npm', 'page', 'node', 'torch'),
 } as const;
 
@@ -98,3 +105,7 @@ export const readKey = (name: KeyName, given: string): Values[KeyName] | undefin
   keys[name].read(given);
 export const writeKey = (name: KeyName, values: Values): string =>
   (keys[name] as Key<Values[KeyName]>).write(values[name]);
+
+/** Whether any of these differs; a lab that draws on every change of another's values would draw for nothing. */
+export const differ = (one: Values, other: Values, ...names: readonly KeyName[]): boolean =>
+  one !== other && names.some((name) => one[name] !== other[name]);

@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layer on screen as a program that prints the same weights, number for number.
-import { headDimOf, kept, type Question, settingsOf } from '../compute/words.ts';
+import { headDimOf, type Question, settingsOf, sightOf } from '../compute/words.ts';
 import { actsAt, actsInAttention, actsNowhere, type EncodingInfo } from '../model/manifest.ts';
 import { gridOf } from '../model/places.ts';
 import { valueWidth } from '../model/settings.ts';
 import { positionsText } from './code.ts';
 import { optionsText, randomText } from './random-code.ts';
 
-const conditions = {
-  open: 'true',
-  causal: 'key <= query',
-  prefix: 'key <= query || key < span',
-  window: 'key <= query && query - key < span',
-  first: `key <= query && (query - key < span || key < ${kept})`,
-} as const;
-
 /** Prints the weights, and with `outputs` what attention computed, heads first. */
 export function layerCode(question: Question, chosen: EncodingInfo, outputs = false): string {
-  const { words, layer, mask, span, part } = question;
+  const { words, layer, mask, span, part, softcap } = question;
   const info = part === 'content' || actsNowhere(chosen) ? undefined : chosen;
   const settings = info && settingsOf(info, layer);
   const grid = info && settings && gridOf(info, settings, words.length);
@@ -30,24 +22,14 @@ const positions = ${positionsText(info, grid, 'count')};
   const values = info && settings ? valueWidth(info, settings, headDimOf(layer)) : headDimOf(layer);
   const options = [
     'weights: true',
-    ...(mask === 'open'
-      ? []
-      : mask === 'causal'
-        ? ['causal: true']
-        : [`mask: { shape: [count, count], data: mask }`]),
+    ...Object.entries(sightOf(mask, span, words.length)).map(
+      ([name, value]) => `${name}: ${JSON.stringify(value).replace(/"/g, '')}`,
+    ),
+    ...(softcap > 0 ? [`softcap: ${softcap}`] : []),
     ...(info && actsInAttention(info)
       ? ['encoding, queryPositions: positions, keyPositions: positions']
       : []),
   ];
-  const masked =
-    mask === 'open' || mask === 'causal'
-      ? ''
-      : `const span = ${span};
-const mask = Uint8Array.from({ length: count * count }, (_, i) => {
-  const [query, key] = [Math.floor(i / count), i % count];
-  return Number(${conditions[mask]});
-});
-`;
   return `import { load } from 'posenc';
 
 ${randomText}
@@ -68,7 +50,7 @@ ${info && actsAt(info, 'embed') ? 'rows = encoding.embed({ shape: [count, width]
     }
   return { shape: [heads, count, headDim], data };
 };
-${masked}const values = ${outputs ? "project('value')" : `{ shape: [heads, count, ${values}], data: new Float32Array(heads * count * ${values}) }`};
+const values = ${outputs ? "project('value')" : `{ shape: [heads, count, ${values}], data: new Float32Array(heads * count * ${values}) }`};
 const { output, weights } = pe.attention(project('query'), project('key'), values, { ${options.join(', ')} });
 console.log(JSON.stringify([...weights.data]));
 ${outputs ? 'console.log(JSON.stringify([...output.data]));\n' : ''}`;

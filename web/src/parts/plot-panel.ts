@@ -19,6 +19,12 @@ export interface PanelData {
   readonly title: string;
 }
 
+/** The cursor of another figure whose rows are this one's columns, while that is so. */
+export interface Leader {
+  readonly cursor: Cursor;
+  applies(): boolean;
+}
+
 export class PlotPanel {
   readonly root: HTMLElement;
   readonly #cursor = new Cursor();
@@ -34,6 +40,7 @@ export class PlotPanel {
   constructor(
     private readonly id: string,
     caption: string,
+    leader?: Leader,
   ) {
     const zoom = (factor: number): void => {
       this.#window.zoom(factor, this.#cursor.column);
@@ -62,7 +69,28 @@ export class PlotPanel {
       ),
       this.#table.root,
     );
-    this.#cursor.subscribe(() => this.#point());
+    // Ahead of what is spoken here, since of two figures that move the one in use has the last word.
+    if (leader) this.#join(leader);
+    this.#cursor.subscribe(() => this.#point(!this.#led));
+  }
+
+  #led = false;
+  #join({ cursor, applies }: Leader): void {
+    let leads = false;
+    cursor.subscribe(() => {
+      if (leads || !applies()) return;
+      this.#led = true;
+      if (cursor.active) this.#cursor.moveTo(cursor.row);
+      else this.#cursor.hide();
+      this.#led = false;
+    });
+    this.#cursor.subscribe(() => {
+      if (this.#led || !applies()) return;
+      leads = true;
+      if (this.#cursor.active) cursor.moveTo(cursor.column, this.#cursor.column);
+      else cursor.hide();
+      leads = false;
+    });
   }
 
   show(data: PanelData): void {

@@ -5,7 +5,7 @@ import { box, byId, framed, h, setText } from '../../dom.ts';
 import { looks as lookCount } from '../../draw/plot.ts';
 import { grouped } from '../../draw/scale.ts';
 import { type Engine, manifest } from '../../engine.ts';
-import { fallbacks, longestSequence, type Values } from '../../model/keys.ts';
+import { differ, fallbacks, longestSequence, type Values } from '../../model/keys.ts';
 import { type EncodingInfo, startingEncoding } from '../../model/manifest.ts';
 import type { Store } from '../../model/state.ts';
 import { inWords, ListControl, NumberControl, SwitchControl } from '../../parts/control.ts';
@@ -15,6 +15,9 @@ import { copy } from '../../parts/save.ts';
 import { beyondCode } from './code.ts';
 import { beyondNotice, type Look, type Panels, panels } from './figures.ts';
 import { saveSummary, summary } from './summary.ts';
+
+/** What this lab shows depends on. */
+const own = ['hd', 'theta', 'from', 'to', 'methods', 'lists', 'hot'] as const;
 
 type NumberKey = 'hd' | 'theta' | 'from' | 'to';
 
@@ -176,7 +179,7 @@ class BeyondLab {
       ),
     );
     store.subscribe((state, previous) => {
-      if (state.values !== previous.values) this.#redraw();
+      if (differ(state.values, previous.values, ...own)) this.#redraw();
     });
   }
 

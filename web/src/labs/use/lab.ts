@@ -23,6 +23,7 @@ const labNames: readonly (readonly [Values['show'], string])[] = [
   ['beyond', 'Beyond'],
   ['words', 'Words'],
   ['config', 'Config'],
+  ['bench', 'Speed'],
 ];
 const notes: Record<Form, string> = {
   npm: 'The whole file: it runs as it is and prints the numbers on screen.',

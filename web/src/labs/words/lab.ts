@@ -10,30 +10,28 @@ import {
   type Question,
   rigidity,
   variation,
-  type Weights,
   weightsOf,
 } from '../../compute/words.ts';
-import { box, byId, framed, h, setText } from '../../dom.ts';
-import { paint, rangeOf } from '../../draw/raster.ts';
+import { afterwards, box, byId, framed, h, setText } from '../../dom.ts';
 import { scientific } from '../../draw/scale.ts';
 import { type Engine, manifest, problemOf } from '../../engine.ts';
 import { sequential } from '../../model/colour.ts';
-import { fallbacks, type Values } from '../../model/keys.ts';
+import { differ, fallbacks, type KeyName, type Values } from '../../model/keys.ts';
 import { actsNowhere, type EncodingInfo } from '../../model/manifest.ts';
 import { shuffled } from '../../model/random.ts';
 import { untouched } from '../../model/settings.ts';
 import { infoOf, type Store } from '../../model/state.ts';
 import { ChoiceControl, NumberControl } from '../../parts/control.ts';
 import { layerCode } from '../../parts/layer-code.ts';
-import { csvOf } from '../../parts/number-table.ts';
 import { PlotPanel } from '../../parts/plot-panel.ts';
 import { offer } from '../../parts/programs.ts';
-import { copy, download, savePicture } from '../../parts/save.ts';
+import { copy } from '../../parts/save.ts';
 import { isDark, onTheme } from '../../theme.ts';
 import { Heads } from './heads.ts';
 import { Maps } from './maps.ts';
 import { still, wordsNotice } from './notice.ts';
 import { RowView } from './row.ts';
+import { remarksOf, type Shown, saveCsv, savePng } from './save.ts';
 import { mostTokens, orderFrom, orderText, percent, tokensOf } from './text.ts';
 
 const maskNames: Record<Mask, string> = {
@@ -48,20 +46,20 @@ const partNames: Record<Part, string> = {
   content: 'Words only',
   position: 'Places only',
 };
-type NumberKey = 'seed' | 'sharp' | 'span';
+type NumberKey = 'seed' | 'sharp' | 'span' | 'cap';
 const limits: Record<NumberKey, readonly [least: number, most: number]> = {
   seed: [0, 999],
   sharp: [0, 8],
   span: [1, mostTokens],
+  cap: [0, 1000],
 };
+/** What this lab shows depends on, besides the encoding. */
+const own = 'say cut with heads width seed sharp cap hide span part one row mix'.split(
+  ' ',
+) as KeyName[];
 
-/** What is on screen, kept for the ways out. */
-interface Shown {
-  readonly question: Question;
-  readonly weights: readonly [Weights, Weights];
-  readonly maps: readonly [Float32Array, Float32Array];
-  readonly infos: readonly [EncodingInfo, EncodingInfo];
-}
+/** More points than these are a line. */
+const mostDots = 64;
 
 class WordsLab {
   readonly #text = h('textarea', {
@@ -89,6 +87,7 @@ class WordsLab {
     'Total variation of each row: half the sum of |A − B|, the share of a word’s attention that lies elsewhere.',
   );
   readonly #redraw = framed(() => this.#draw());
+  readonly #later = afterwards();
   #shown: Shown | undefined;
 
   constructor(
@@ -181,6 +180,13 @@ class WordsLab {
         0.1,
       ),
       span: number('span', 'Window or prefix', 'Words that a window or a prefix takes in.', 32, 1),
+      cap: number(
+        'cap',
+        'Soft cap',
+        'Bends scores: cap · tanh(score / cap), before any bias. 0 leaves them alone.',
+        50,
+        0.5,
+      ),
       seed: number('seed', 'Seed', 'Another one, other projections.', 99, 1),
     };
     const button = (text: string, click: () => void, primary = false): HTMLButtonElement =>
@@ -208,14 +214,15 @@ class WordsLab {
       ),
       box(
         'button-row',
-        button('All weights as CSV', () => this.#csv()),
-        button('Maps as PNG', () => this.#png()),
+        button('All weights as CSV', () => this.#save(saveCsv)),
+        button('Maps as PNG', () => this.#save(savePng)),
         button('Copy A as code', () => void copy(this.#code(0), 'Code')),
         button('Copy B as code', () => void copy(this.#code(1), 'Code')),
       ),
     );
     store.subscribe((state, previous) => {
-      if (state.values !== previous.values || state.encoding !== previous.encoding) this.#redraw();
+      if (state.encoding !== previous.encoding || differ(state.values, previous.values, ...own))
+        this.#redraw();
     });
     onTheme(this.#redraw);
   }
@@ -239,7 +246,10 @@ class WordsLab {
   #set(key: NumberKey, value: number | undefined, committed: boolean): void {
     const asked = value ?? fallbacks[key];
     const [least, most] = limits[key];
-    const fits = asked >= least && asked <= most && (key === 'sharp' || Number.isInteger(asked));
+    const fits =
+      asked >= least &&
+      asked <= most &&
+      (key === 'sharp' || key === 'cap' || Number.isInteger(asked));
     this.#numbers[key].problem(
       fits ? undefined : `${key} must be from ${least} to ${most}, got ${value}`,
     );
@@ -303,6 +313,7 @@ class WordsLab {
       mask: values.hide,
       span: values.span,
       part: values.part,
+      softcap: values.cap,
     };
     try {
       if (!Number.isInteger(headDimOf(layer)))
@@ -325,12 +336,8 @@ class WordsLab {
     }
   }
 
-  #show(
-    { question, weights, maps, infos }: Shown,
-    order: readonly number[],
-    tokens: readonly string[],
-    head: number,
-  ): void {
+  #show(shown: Shown, order: readonly number[], tokens: readonly string[], head: number): void {
+    const { question, weights, maps, infos } = shown;
     const { words, layer } = question;
     const count = words.length;
     const { row } = this.store.get().values;
@@ -338,15 +345,6 @@ class WordsLab {
     const names = [infos[0].title, infos[1].title] as const;
     const [a, b] = maps;
     this.#maps.show({ words, a, b, names, place, dark: isDark() });
-    this.#heads.show(weights, layer.heads, head, sequential(isDark()));
-    this.#row.show({
-      words,
-      place,
-      a: a.subarray(place * count, (place + 1) * count),
-      b: b.subarray(place * count, (place + 1) * count),
-      names,
-      choose: (at) => this.#look(at),
-    });
     const moved = orderText(order) !== '';
     const typed: Question = { ...question, words: tokens };
     const rigid = moved
@@ -387,27 +385,39 @@ class WordsLab {
         masked: question.mask !== 'open',
       }),
     );
-    this.#panel.show({
-      title: 'How much of each word’s attention lies elsewhere',
-      plot: {
-        xs: Float64Array.from({ length: count }, (_, i) => i + 1),
-        series: [{ name: 'A against B', letter: 'V', look: 0, values: elsewhere }],
-        xName: 'place',
-        yName: 'total variation',
-        yRange: [0, Math.max(0.1, ...elsewhere) * 1.1],
-        dots: true,
-        label: `Total variation between A and B for ${count} words: ${percent(mean)} on average, most for ${most.word}, ${percent(most.share)}.`,
-      },
-      xText: (column) => `place ${column + 1}: ${words[column]}`,
-      table: {
-        caption: 'Total variation of each row',
-        lines: count,
-        lineName: 'word',
-        lineText: (line) => words[line] ?? '',
-        columns: ['total variation'],
-        cell: (line) => elsewhere[line] ?? Number.NaN,
-      },
-      remarks: this.#remarks(),
+    // 18 small maps, a table and a curve take longer than all before them, and can wait until the maps are seen.
+    this.#later(() => {
+      this.#heads.show(weights, layer.heads, head, sequential(isDark()));
+      this.#row.show({
+        words,
+        place,
+        a: a.subarray(place * count, (place + 1) * count),
+        b: b.subarray(place * count, (place + 1) * count),
+        names,
+        choose: (at) => this.#look(at),
+      });
+      this.#panel.show({
+        title: 'How much of each word’s attention lies elsewhere',
+        plot: {
+          xs: Float64Array.from({ length: count }, (_, i) => i + 1),
+          series: [{ name: 'A against B', letter: 'V', look: 0, values: elsewhere }],
+          xName: 'place',
+          yName: 'total variation',
+          yRange: [0, Math.max(0.1, ...elsewhere) * 1.1],
+          dots: count <= mostDots,
+          label: `Total variation between A and B for ${count} words: ${percent(mean)} on average, most for ${most.word}, ${percent(most.share)}.`,
+        },
+        xText: (column) => `place ${column + 1}: ${words[column]}`,
+        table: {
+          caption: 'Total variation of each row',
+          lines: count,
+          lineName: 'word',
+          lineText: (line) => words[line] ?? '',
+          columns: ['total variation'],
+          cell: (line) => elsewhere[line] ?? Number.NaN,
+        },
+        remarks: remarksOf(shown),
+      });
     });
   }
   #tile(
@@ -425,67 +435,8 @@ class WordsLab {
     );
   }
 
-  #remarks(): string[] {
-    const shown = this.#shown;
-    if (!shown) return [];
-    const { question, infos } = shown;
-    const { heads, width, seed, sharpness } = question.layer;
-    return [
-      `A ${infos[0].title}, B ${infos[1].title}`,
-      `${heads} heads, width ${width}, seed ${seed}, sharpness ${sharpness}, mask ${question.mask} ${question.span}, ${question.part}`,
-    ];
-  }
-  #csv(): void {
-    const shown = this.#shown;
-    if (!shown) return;
-    const { question, weights } = shown;
-    const { words, layer } = question;
-    const count = words.length;
-    const text = csvOf(
-      {
-        caption: '',
-        lines: layer.heads * count * count,
-        lineName: 'head',
-        lineText: (line) => String(Math.floor(line / count / count) + 1),
-        columns: ['looking', 'looked at', 'A', 'B'],
-        cell: (line, column) =>
-          column === 0
-            ? (Math.floor(line / count) % count) + 1
-            : column === 1
-              ? (line % count) + 1
-              : (weights[column - 2]?.[line] ?? Number.NaN),
-      },
-      [...this.#remarks(), `words: ${words.join(' ')}`, location.href],
-    );
-    download('attention.csv', new Blob([text], { type: 'text/csv' }));
-  }
-  #png(): void {
-    const shown = this.#shown;
-    if (!shown) return;
-    const { maps, question, infos } = shown;
-    const count = question.words.length;
-    savePicture('attention.png', {
-      title: `A ${infos[0].title} | B ${infos[1].title}`,
-      lines: [question.words.join(' ').slice(0, 120), ...this.#remarks(), location.href],
-      draw: (context, x, y, width, height) => {
-        const side = Math.min(height, width / 2 - 20);
-        const high = Math.max(...maps.map((map) => rangeOf(map).high));
-        maps.forEach((cells, i) => {
-          const canvas = h('canvas');
-          paint(
-            canvas,
-            { columns: count, rows: count, cells },
-            0,
-            count,
-            { width: side, height: side },
-            { low: 0, high },
-            sequential(isDark()),
-          );
-          context.imageSmoothingEnabled = false;
-          context.drawImage(canvas, x + i * (side + 40), y, side, side);
-        });
-      },
-    });
+  #save(as: (shown: Shown) => void): void {
+    if (this.#shown) as(this.#shown);
   }
   #code(which: 0 | 1): string {
     const shown = this.#shown;

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Calls on their way to the workers: which one gets them, and what comes back. */
+
+import { fault, type PosencError, text } from '../errors.js';
+import { isArray, isOutOfBounds, isView, typedArraySet } from '../intrinsics.js';
+import type { LoadOptions } from '../load.js';
+import type { EncodingInfo } from '../manifest.js';
+import { disposed, foreign } from '../owned.js';
+import { boolean, detached, record, wrongType } from '../validate.js';
+import { type Hello, Lane, type Remote, type Spawn } from './lane.js';
+import { detach, type Out, partsOf, snapshot } from './wire.js';
+
+/** What stands behind an object that the user was given. */
+export interface Known {
+  pool: Pool;
+  remote: Remote;
+}
+export const known = new WeakMap<object, Known>();
+
+let lastHandle = 0;
+const nothing: ReadonlySet<object> = new Set();
+
+export class Pool {
+  readonly lanes: readonly Lane[];
+  readonly #remotes = new Map<number, Remote>();
+  #infos: readonly EncodingInfo[] = [];
+  /** Where the last object was put. */
+  #last = -1;
+  #ended: PosencError | undefined;
+
+  constructor(spawn: Spawn, options: LoadOptions, count: number) {
+    const lane = () => new Lane(spawn, options, this.#remotes);
+    this.lanes = Array.from({ length: count }, lane);
+  }
+
+  async start(): Promise<Hello> {
+    try {
+      const [hello] = await Promise.all(this.lanes.map((lane) => lane.start()));
+      this.#infos = hello.encodings;
+      return hello;
+    } catch (cause) {
+      this.end();
+      throw cause;
+    }
+  }
+
+  get usable(): boolean {
+    return this.#ended === undefined;
+  }
+  end(): void {
+    this.#ended ??= disposed('posenc/worker', 'instance');
+    for (const lane of this.lanes) lane.end();
+  }
+
+  infoOf(id: unknown): EncodingInfo | undefined {
+    return this.#infos.find((info) => info.id === id);
+  }
+
+  /** A call whose result is sent back. */
+  async call(method: string, given: readonly unknown[], on?: Remote): Promise<unknown> {
+    const { read, call, lane } = this.#prepare(method, given, on);
+    const { args, transfer } = detach(read.args, call.transfer, read.outs, nothing);
+    const { needs } = read;
+    const { signal } = call;
+    const job = { method, on: on?.handle ?? 0, as: 0, args, transfer, needs, signal };
+    const value = await (lane ?? this.#idlest()).run(job);
+    return finish(method, value, read.outs, read.objects);
+  }
+
+  /** A call whose result stays in a worker. */
+  async make(
+    kind: Remote['kind'],
+    method: string,
+    given: readonly unknown[],
+    on?: Remote,
+  ): Promise<{ remote: Remote; made: unknown }> {
+    const { read, call, lane: found } = this.#prepare(method, given, on);
+    const { args, transfer } = detach(read.args, call.transfer, read.outs, nothing);
+    const everywhere = kind === 'encoding';
+    const remote: Remote = { kind, handle: ++lastHandle, disposed: false };
+    // Its arguments are kept, for the workers that need it later.
+    if (everywhere) remote.recipe = args;
+    const lane = found ?? (everywhere ? this.#idlest() : this.#inTurn());
+    this.#remotes.set(remote.handle, remote);
+    try {
+      const made = await lane.run({
+        method,
+        on: on?.handle ?? 0,
+        as: remote.handle,
+        args,
+        transfer: everywhere ? [] : transfer,
+        needs: read.needs,
+        signal: call.signal,
+        begun: (generation) => {
+          if (!everywhere) remote.home = { lane, generation };
+        },
+      });
+      return { remote, made };
+    } catch (cause) {
+      this.release(remote);
+      throw cause;
+    }
+  }
+
+  /** After the calls that were made before. */
+  release(remote: Remote): void {
+    remote.disposed = true;
+    this.#remotes.delete(remote.handle);
+    for (const lane of remote.home === undefined ? this.lanes : [remote.home.lane])
+      lane.release(remote.handle);
+  }
+
+  #prepare(method: string, given: readonly unknown[], on: Remote | undefined) {
+    if (this.#ended !== undefined) throw this.#ended;
+    const where = `posenc/worker: ${method}`;
+    if (on?.disposed === true) throw disposed(where, on.kind);
+    const { args, beside, call } = callOptions(where, given);
+    call.signal?.throwIfAborted();
+    const needs: Remote[] = on === undefined ? [] : [on];
+    const objects = new Map<number, object>();
+    const use = (object: object) => {
+      const remote = this.#remoteOf(where, object);
+      if (remote === undefined) return undefined;
+      needs.push(remote);
+      objects.set(remote.handle, object);
+      return remote.handle;
+    };
+    const read = { ...snapshot(where, args, use), needs, objects };
+    const near = typeof beside === 'object' && beside !== null ? known.get(beside) : undefined;
+    if (beside !== undefined && near?.remote.home === undefined)
+      throw wrongType(where, 'beside', 'a cache or tensor of posenc/worker', beside);
+    const homes = [...needs, ...(near === undefined ? [] : [near.remote])];
+    return { read, call, lane: laneOf(where, homes) };
+  }
+
+  #remoteOf(where: string, object: object): Remote | undefined {
+    const found = known.get(object);
+    if (found === undefined) return undefined;
+    const { pool, remote } = found;
+    if (remote.disposed) throw disposed(where, remote.kind);
+    if (pool !== this) throw foreign(where, remote.kind, remote.kind);
+    return remote;
+  }
+
+  #idlest(): Lane {
+    return this.lanes.reduce((best, lane) => (lane.load < best.load ? lane : best));
+  }
+  #inTurn(): Lane {
+    this.#last = (this.#last + 1) % this.lanes.length;
+    return this.lanes[this.#last];
+  }
+}
+
+/** Where all of these live; undefined where they live nowhere in particular. */
+function laneOf(where: string, needs: readonly Remote[]): Lane | undefined {
+  let lane: Lane | undefined;
+  for (const { kind, home } of needs) {
+    if (home === undefined) continue;
+    if (lane !== undefined && lane !== home.lane)
+      throw fault('FOREIGN_HANDLE', {
+        where,
+        field: kind,
+        expected: 'in the same worker as the others of the call',
+        received: text('one in another worker'),
+        advice: 'Make it with { beside }.',
+      });
+    lane = home.lane;
+  }
+  return lane;
+}
+
+interface Call {
+  signal?: AbortSignal;
+  transfer: boolean;
+}
+const ours = ['signal', 'transfer', 'beside'];
+
+/** What is meant for us in the last argument, and the arguments without it. */
+function callOptions(
+  where: string,
+  given: readonly unknown[],
+): { args: readonly unknown[]; call: Call; beside: unknown } {
+  const last = given.at(-1);
+  const isOptions =
+    typeof last === 'object' &&
+    last !== null &&
+    !isArray(last) &&
+    !isView(last) &&
+    !known.has(last);
+  if (!isOptions || !ours.some((name) => Object.hasOwn(last, name)))
+    return { args: given, call: { transfer: false }, beside: undefined };
+  const options = record(where, 'options', last);
+  const [signal, transfer, beside] = ours.map((name) => options.get(name));
+  for (const name of ours) options.delete(name);
+  const rest = options.size === 0 ? [] : [Object.fromEntries(options)];
+  const call: Call = {
+    transfer: transfer === undefined ? false : boolean(where, 'transfer', transfer),
+  };
+  if (signal !== undefined) call.signal = asSignal(where, signal);
+  return { args: [...given.slice(0, -1), ...rest], call, beside };
+}
+
+function asSignal(where: string, signal: unknown): AbortSignal {
+  const given = signal as AbortSignal | null;
+  if (typeof given?.aborted === 'boolean' && typeof given.addEventListener === 'function')
+    return given;
+  throw wrongType(where, 'signal', 'an AbortSignal', signal);
+}
+
+/** Results as the user gets them: what was to go into an `out` goes there. */
+export function finish(
+  where: string,
+  value: unknown,
+  outs: readonly Out[],
+  objects: ReadonlyMap<number, object>,
+): unknown {
+  if (typeof value !== 'object' || value === null || isView(value)) return value;
+  const parts = partsOf(value);
+  if (parts?.[0] === 'handle') return objects.get(parts[1]);
+  if (parts?.[0] === 'out') {
+    const { tensor, data } = outs[parts[1]];
+    if (isOutOfBounds(data)) throw detached(where, 'out');
+    typedArraySet(data, parts[3] as Float32Array);
+    return tensor;
+  }
+  if (isArray(value)) return value.map((one) => finish(where, one, outs, objects));
+  const entries = Object.entries(value);
+  return Object.fromEntries(
+    entries.map(([name, one]) => [name, finish(where, one, outs, objects)]),
+  );
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making a cache: what its options must be, whether keys can be rotated as they come, its memory.
+#include <limits>
+
+#include "posenc/cache/cache_errors.hpp"
+#include "posenc/cache/kv_cache.hpp"
+
+namespace posenc {
+namespace {
+
+/// What a page has beside its rows: its header, and four blocks that begin at a multiple of 64 bytes.
+constexpr std::int64_t page_extra = 5 * PageLayout::header;
+
+/// Whether keys that were rotated when they came stay right: the frequencies never change, there is
+/// one copy of them, and nobody asks for them unrotated.
+Result<bool> can_rotate_early(const CacheOptions& o) {
+  bool rotates = false;
+  for (Index i = 0; i < o.encoding_count; ++i) {
+    const Encoding& e = *o.encodings[static_cast<std::size_t>(i)];
+    const Traits& t = e.traits();
+    if (t.sites.score && !t.content_free) return false;
+    if (!t.sites.rotate) continue;
+    if (e.copies() > 1 || e.rotation().growth() > 0) return false;
+    auto frequencies = Buffer<double>::make(static_cast<std::size_t>(e.rotation().pairs));
+    if (!frequencies) return frequencies.error();
+    if (e.plan(1, frequencies->data()).length_policy != LengthPolicy::fixed) return false;
+    rotates = true;
+  }
+  return rotates && !o.own_positions;
+}
+
+/// FNV-1a of the encodings' names, in order, and of the angles where stored keys are turned by them.
+/// Frequencies count as float32: the last bits of float64 differ from one machine's `pow` to another's.
+Result<std::int64_t> hash_of(std::span<const Encoding* const> encodings, bool rotated) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  const auto add = [&](const void* data, std::size_t size) {
+    for (std::size_t i = 0; i < size; ++i)
+      hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3u;
+  };
+  for (const Encoding* e : encodings) {
+    const std::string_view name = e->traits().id;
+    add(name.data(), name.size());
+    if (!rotated || !e->traits().sites.rotate) continue;
+    auto frequencies = Buffer<double>::make(static_cast<std::size_t>(e->rotation().pairs));
+    if (!frequencies) return frequencies.error();
+    const auto factor = static_cast<float>(e->plan(1, frequencies->data()).attention_factor);
+    add(&factor, sizeof factor);
+    for (double frequency : std::span(frequencies->data(), frequencies->size())) {
+      const auto rounded = static_cast<float>(frequency);
+      add(&rounded, sizeof rounded);
+    }
+  }
+  return static_cast<std::int64_t>(hash >> 1);
+}
+
+Status check_options(const CacheOptions& o) {
+  for (const auto& [extent, field] :
+       {std::pair{o.batch, "batch"}, {o.heads, "heads"}, {o.head_dim, "headDim"}})
+    if (extent < 1) return wrong_number(Errc::out_of_range, field, "at least 1", extent);
+  if (o.value_dim < 0)
+    return wrong_number(Errc::out_of_range, "valueDim", "at least 0", o.value_dim);
+  if (o.window < 0) return wrong_number(Errc::out_of_range, "window", "at least 1", o.window);
+  if (o.window == 0 && o.capacity < 1)
+    return wrong_number(Errc::out_of_range, "capacity", "at least 1", o.capacity);
+  if (o.sinks < 0) return wrong_number(Errc::out_of_range, "sinks", "at least 0", o.sinks);
+  for (const auto& [extent, field] : {std::pair{o.batch, "batch"},
+                                      {o.heads, "heads"},
+                                      {o.head_dim, "headDim"},
+                                      {o.value_dim, "valueDim"},
+                                      {o.capacity, "capacity"},
+                                      {o.window, "window"},
+                                      {o.sinks, "sinks"}})
+    if (extent > std::numeric_limits<std::int32_t>::max())
+      return wrong_number(Errc::too_large, field, "at most 2^31 - 1", extent);
+  if (o.sinks > 0 && o.window == 0)
+    return wrong_number(Errc::missing_option, "window", "given, since sinks are kept beside a ring",
+                        0);
+  if (o.own_positions && o.window == 0)
+    return wrong_number(Errc::missing_option, "window", "given for positions within the cache", 0);
+  for (Index i = 0; i < o.encoding_count; ++i) {
+    const Encoding& e = *o.encodings[static_cast<std::size_t>(i)];
+    if (e.head_dim() != 0 && e.head_dim() != o.head_dim)
+      return wrong_number(Errc::shape_mismatch, "headDim", "what the encoding has", o.head_dim);
+    if (o.own_positions && e.traits().axes > 1)
+      return wrong_number(Errc::unsupported, "encoding",
+                          "of one axis for positions within the cache", e.traits().axes);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<KVCache> KVCache::make(const CacheOptions& options) {
+  if (Status s = check_options(options); !s) return s.error();
+  KVCache made;
+  made.o_ = options;
+  auto early = can_rotate_early(options);
+  if (!early) return early.error();
+  made.rotated_ = *early;
+  auto hash = hash_of(made.encodings(), made.rotated_);
+  if (!hash) return hash.error();
+  made.encodings_hash_ = *hash;
+  for (const Encoding* e : made.encodings())
+    made.axes_ = std::max<Index>(made.axes_, e->traits().axes);
+
+  // A ring has room for some tokens more than it shows, so that as many new ones can be written and
+  // attended to before the oldest are given up, and some can be taken back.
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max() / 2;
+  const std::int64_t tokens = options.window > 0 ? std::int64_t{options.sinks} + options.window
+                                                 : std::int64_t{options.capacity};
+  const Index rows = static_cast<Index>(std::min<std::int64_t>(page_tokens, tokens));
+  const std::int64_t slots = (tokens + (options.window > 0 ? rows : 0) + rows - 1) / rows * rows;
+  made.layout_ = {options.batch,     options.heads, options.head_dim,
+                  options.value_dim, rows,          options.dtype};
+  // In 64 bits: each of these fits 32, their product need not.
+  const std::int64_t width =
+      std::int64_t{options.head_dim} + options.value_dim + 2 * made.axes_ + 2;  // scales, positions
+  std::int64_t size = 0;
+  const bool fits = !__builtin_mul_overflow(std::int64_t{options.batch}, options.heads, &size) &&
+                    !__builtin_mul_overflow(size, 4 * width, &size) &&
+                    !__builtin_mul_overflow(size, slots, &size) &&
+                    !__builtin_add_overflow(size, slots / rows * page_extra, &size) &&
+                    size <= PTRDIFF_MAX;
+  if (slots > most || !fits)
+    return Error{.code = Errc::too_large,
+                 .field = options.window > 0 ? "window" : "capacity",
+                 .expected = "small enough for the address space",
+                 .received = static_cast<double>(tokens)};
+  made.slots_ = options.window > 0 ? static_cast<Index>(slots) : options.capacity;
+  auto positions =
+      Buffer<double>::make(static_cast<std::size_t>(options.batch * made.axes_ * made.slots_));
+  if (!positions) return positions.error();
+  made.positions_ = std::move(*positions);
+  auto pages = Pages::make(static_cast<Index>(slots / rows), made.layout_.bytes());
+  if (!pages) return pages.error();
+  made.pages_ = std::move(*pages);
+  if (Status s = made.check_later_steps(); !s) return s.error();
+  return made;
+}
+
+/// What one step over a full cache takes beside it, taken and given back: so a cache that could be
+/// made can be filled, and a heap that only grows has its size from the first step on.
+Status KVCache::check_later_steps() const {
+  // Positions, given or counted, of keys and queries: of each sequence its own, at worst.
+  std::int64_t numbers = 2 * std::int64_t{o_.batch} * axes_;
+  for (const Encoding* e : encodings())
+    if (!rotated_) numbers += std::int64_t{e->key_copies()} * e->rotation().table_width() / 2 + 1;
+  constexpr std::int64_t other = (1 << 18) / sizeof(double);  // tiles and queries of one step
+  std::int64_t size = 0;
+  if (__builtin_mul_overflow(numbers, std::int64_t{slots_}, &size) || size > PTRDIFF_MAX - other)
+    return wrong_number(Errc::too_large, is_ring() ? "window" : "capacity",
+                        "small enough for the address space", slots_);
+  auto room = Buffer<double>::make(static_cast<std::size_t>(size + other));
+  return room ? Status{} : room.error();
+}
+
+}  // namespace posenc

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lab 5. The machinery is tried out with calls too short to time; nothing here is a measurement.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { check, race } from '../../web/src/bench/measure.ts';
+import { plainAttention, plainRotation } from '../../web/src/bench/plain.ts';
+import { drift, quantile, ratioOf, verdictOf } from '../../web/src/bench/statistics.ts';
+import { difference, passes, reference, workload, works } from '../../web/src/bench/workloads.ts';
+import { uniform } from '../../web/src/model/random.ts';
+import { PageDriver, settled, suitsEverybody } from './page-driver.ts';
+
+describe('statistics', () => {
+  it('quantiles lie straight between samples', () => {
+    expect(quantile([4, 1, 3, 2], 0.5)).toBe(2.5);
+    expect(quantile([5], 0.25)).toBe(5);
+    expect(quantile([], 0.5)).toBeNaN();
+  });
+  it('tells a difference from none', () => {
+    const next = uniform(3);
+    const ours = Array.from({ length: 30 }, () => 10 + next());
+    const alike = Array.from({ length: 30 }, () => 10 + next());
+    const slower = ours.map((value) => 1.3 * value);
+    expect(verdictOf(ratioOf(alike, ours))).toBe('same');
+    expect(verdictOf(ratioOf(slower, ours))).toBe('ahead');
+    expect(verdictOf(ratioOf(ours, slower))).toBe('behind');
+    expect(ratioOf(slower, ours)).toMatchObject({ ratio: expect.closeTo(1.3, 9) });
+  });
+  it('sees a machine that slows down', () => {
+    expect(drift(Array.from({ length: 30 }, (_, i) => 10 + i / 10))).toBeCloseTo(0.27, 2);
+  });
+});
+
+describe('the gate', () => {
+  it.each(works)('%s: plain loops agree with double precision', (work) => {
+    for (const interleaved of [false, true]) {
+      const load = workload(work, 'tiny', 1, interleaved);
+      const run = work === 'rotation' ? plainRotation(load) : plainAttention(load);
+      expect(passes(difference(run(), reference(load)))).toBe(true);
+    }
+  });
+  it('refuses what is off, short, not a number, or fails', async () => {
+    const truth = reference(workload('attention', 'tiny', 1, false));
+    const answers: (() => Float32Array)[] = [
+      () => Float32Array.from(truth, (value) => value * 1.001),
+      () => Float32Array.from(truth).subarray(1),
+      () => Float32Array.from(truth, (value, i) => (i === 7 ? Number.NaN : value)),
+      () => {
+        throw new Error('no such operator');
+      },
+    ];
+    for (const run of answers)
+      expect(await check({ name: '', how: '', run }, truth)).toMatchObject({ passed: false });
+    expect(
+      await check({ name: '', how: '', run: () => Float32Array.from(truth) }, truth),
+    ).toMatchObject({ passed: true });
+  });
+  it('contenders take turns forwards and backwards, in batches', async () => {
+    let now = 0;
+    const ran: string[] = [];
+    const contender = (name: string, took: number) => ({
+      name,
+      how: '',
+      run: () => {
+        now += took;
+        if (ran.at(-1) !== name) ran.push(name);
+        return new Float32Array(0);
+      },
+    });
+    const timed = await race(
+      [contender('A', 2), contender('B', 5)],
+      4,
+      20,
+      () => now,
+      () => {},
+    );
+    expect(timed.map(({ samples }) => samples)).toEqual([
+      [2, 2, 2, 2],
+      [5, 5, 5, 5],
+    ]);
+    expect(timed.every(({ calls }, i) => calls * ([2, 5][i] as number) >= 20)).toBe(true);
+    // Warming up: A, B. Then A B, B A, A B, B A.
+    expect(ran.join('')).toBe('ABABABA');
+  });
+});
+
+describe('the benchmark on the page', () => {
+  let driver: PageDriver;
+  beforeAll(async () => {
+    driver = await PageDriver.start('bench');
+  });
+  afterAll(() => driver?.stop());
+
+  const state = (work: string): string => `#v1&lab=bench&work=${work}&size=tiny&samples=3`;
+  const done = '#bench-step:text-is("Done.")';
+
+  it('loads nothing before a click, then answers, checks, and refuses the wrong one', async () => {
+    const { page, complaints, requests, close } = await driver.open(`${state('rotation')}&wrong=1`);
+    await settled(page);
+    expect(requests.filter((url) => url.includes('onnxruntime'))).toEqual([]);
+    for (const work of ['rotation', 'decode', 'bias']) {
+      await page.evaluate(
+        (hash) => {
+          location.hash = hash;
+        },
+        `${state(work)}&wrong=1`,
+      );
+      await settled(page);
+      await page.locator('#bench-run').click();
+      await page
+        .locator('#bench-step')
+        .filter({ hasText: /^(?!Done)/ })
+        .waitFor();
+      await page.waitForSelector(done);
+      const rows = await page.locator('#bench-table tbody tr').evaluateAll((all) =>
+        all.map((row) => ({
+          name: (row as HTMLElement).dataset.contender,
+          passed: (row as HTMLElement).dataset.passed,
+          cells: [...row.children].map((cell) => cell.textContent ?? ''),
+        })),
+      );
+      const wrong = rows.filter(({ passed }) => passed === '0');
+      expect(
+        wrong.map(({ name }) => name),
+        JSON.stringify(wrong),
+      ).toEqual(['wrong on purpose']);
+      expect(wrong[0]?.cells.slice(2, 6)).toEqual(['—', '—', '—', '—']);
+      expect(rows.map(({ name }) => name)).toEqual(
+        expect.arrayContaining(['posenc', 'onnxruntime-web', 'plain JavaScript']),
+      );
+      for (const { cells, passed } of rows)
+        if (passed === '1') expect(Number(cells[2])).toBeGreaterThan(0);
+    }
+    expect(requests.filter((url) => url.includes('onnxruntime')).length).toBeGreaterThan(1);
+    expect(await page.locator('#bench .notice-text').textContent()).toContain('too few to compare');
+    expect(await suitsEverybody(page, 'bench')).toEqual([]);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+
+  it('stops when asked, and can run again', async () => {
+    const { page, complaints, close } = await driver.open(
+      '#v1&lab=bench&work=decode&samples=300&peer=0',
+    );
+    await page.locator('#bench-run').click();
+    await page.getByRole('button', { name: 'Stop' }).click();
+    expect(await page.locator('#bench-step').textContent()).toBe('Stopped.');
+    expect(await page.locator('#bench-run').isEnabled()).toBe(true);
+    expect(await page.locator('#bench-table').count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+});

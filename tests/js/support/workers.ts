@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+/** `posenc/worker` with workers that a test can break. */
+
+import type { LoadWorker } from 'posenc/worker';
+import type { Host } from '../../../dist/load.js';
+import type { Spawn } from '../../../dist/remote/lane.js';
+import { createWorkerLoad } from '../../../dist/remote/load.js';
+import { inNode } from './instance.ts';
+
+interface Breakable {
+  break(): void;
+}
+
+export async function loadBreakable(
+  script = `../../../dist/worker-thread${inNode ? '.node' : ''}.js`,
+): Promise<{ load: LoadWorker; workers: Breakable[] }> {
+  const workers: Breakable[] = [];
+  const url = new URL(script, import.meta.url);
+  const spawn = inNode ? await inThread(url, workers) : inPage(url, workers);
+  return { load: createWorkerLoad(await hostHere(), spawn), workers };
+}
+
+async function hostHere(): Promise<Host> {
+  if (inNode) return (await import('../../../dist/host.node.js')).host;
+  return (await import('../../../dist/host.js')).host;
+}
+
+async function inThread(url: URL, workers: Breakable[]): Promise<Spawn> {
+  const { Worker } = await import('node:worker_threads');
+  return (listener) => {
+    const worker = new Worker(url);
+    worker.on('message', (data) => listener.message(data));
+    worker.on('error', (error) => listener.lost(String(error)));
+    worker.on('exit', (code) => listener.lost(`the worker ended with code ${code}`));
+    workers.push({ break: () => void worker.terminate() });
+    return {
+      post: (message, transfer) => worker.postMessage(message, transfer),
+      terminate: () => void worker.terminate(),
+      hold: (busy) => (busy ? worker.ref() : worker.unref()),
+    };
+  };
+}
+
+function inPage(url: URL, workers: Breakable[]): Spawn {
+  return (listener) => {
+    const worker = new Worker(url, { type: 'module' });
+    worker.onmessage = ({ data }) => listener.message(data);
+    worker.onerror = (event) => listener.lost(event.message || 'no script');
+    // A page is told nothing of a worker that ends; an error that nobody caught stands for it.
+    const fail = () => worker.dispatchEvent(new ErrorEvent('error', { message: 'broken' }));
+    workers.push({ break: fail });
+    return {
+      post: (message, transfer) => worker.postMessage(message, transfer),
+      terminate: () => worker.terminate(),
+      hold() {},
+    };
+  };
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Has the page kept for use without a network, and offers a newer one when there is one. A visit is never interrupted.
+import { byId, offer, setText } from '../dom.ts';
+
+/** Waits behind the page on screen until the visitor takes it. */
+function offerNext(waiting: ServiceWorker): void {
+  offer('A newer version of this page is ready.', 'Load it', () => {
+    navigator.serviceWorker.addEventListener('controllerchange', () => location.reload(), {
+      once: true,
+    });
+    waiting.postMessage('take over');
+  });
+}
+
+async function register(): Promise<void> {
+  const registration = await navigator.serviceWorker.register('./service-worker.js');
+  if (registration.waiting) offerNext(registration.waiting);
+  registration.addEventListener('updatefound', () => {
+    const coming = registration.installing;
+    coming?.addEventListener('statechange', () => {
+      // The very first one replaces nothing.
+      if (coming.state === 'installed' && navigator.serviceWorker.controller) offerNext(coming);
+    });
+  });
+  await navigator.serviceWorker.ready;
+  setText(byId('offline-info'), 'Kept in this browser: the page opens without a network too.');
+}
+
+/** A browser that keeps nothing shows the page all the same, so failing says nothing. */
+export function keep(): void {
+  if ('serviceWorker' in navigator) register().catch(() => undefined);
+}
