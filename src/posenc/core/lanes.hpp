@@ -18,9 +18,9 @@
 #define POSENC_DO_NOT_UNROLL
 #endif
 
-// The kernels of attention and rotation: instantiated once for this machine's width, in kernels.cpp. In
-// WebAssembly that file alone is compiled for speed, and whatever calls them for size.
-#if !defined(__wasm_simd128__)
+// The kernels of attention and rotation, for this machine's width. Where the build compiles their
+// callers for size (POSENC_KERNELS_APART) they are instantiated in kernels.cpp alone.
+#if !defined(POSENC_KERNELS_APART)
 #define POSENC_KERNEL(...) static_assert(true)
 #elif defined(POSENC_DEFINE_KERNELS)
 #define POSENC_KERNEL(...) template __VA_ARGS__
