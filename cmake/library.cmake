@@ -4,6 +4,10 @@
 file(GLOB_RECURSE posenc_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/posenc/*.cpp")
 file(GLOB_RECURSE posenc_headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/src/posenc/*.hpp")
 
+# Compiled for other instruction sets, by dispatch.cmake.
+list(FILTER posenc_sources EXCLUDE REGEX "/wide/")
+list(FILTER posenc_headers EXCLUDE REGEX "/wide/")
+
 add_library(posenc STATIC ${posenc_sources})
 add_library(posenc::posenc ALIAS posenc)
 target_include_directories(posenc PUBLIC

@@ -6,7 +6,7 @@ include(CMakePackageConfigHelpers)
 
 set(posenc_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/posenc")
 install(TARGETS posenc EXPORT posencTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-install(DIRECTORY src/posenc DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp")
+install(DIRECTORY src/posenc DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp" PATTERN wide EXCLUDE)
 install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(EXPORT posencTargets NAMESPACE posenc:: DESTINATION "${posenc_package_dir}")
 

@@ -1,29 +1,83 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Sizes of what users download. With --peers, also the timings against other libraries; further arguments go to that program.
+# Times the package beside other libraries and writes docs/benchmarks.md. A benchmark is no test: nothing here fails for a time.
+#   --only REGEX   rows whose name matches, the others as they were measured last
+#   --native       the C++ library too (installs Google Benchmark)
+#   --quick        sizes only
 set -euo pipefail
 cd "$POSENC_ROOT"
+only=. native='' quick=''
+while [ $# -gt 0 ]; do
+  case $1 in
+    --only)
+      only=${2:?--only takes a regular expression}
+      shift
+      ;;
+    --native) native=1 ;;
+    --quick) quick=1 ;;
+    *)
+      printf 'posenc: ./run bench has no option "%s"; it has --only REGEX, --native and --quick\n' "$1" >&2
+      exit 2
+      ;;
+  esac
+  shift
+done
+
 bash tools/build.sh
 # shellcheck source=/dev/null
 . .toolchain/env.sh
 . tools/steps.sh
+. tools/targets.sh
+. tools/setup/packages.sh
+out=build/bench
+mkdir -p "$out"
 
 printf '\n'
-node tools/sizes.mjs
+node tools/sizes.mjs | tee "$out/sizes.txt"
+[ -z "$quick" ] || exit 0
+
+# Other libraries go into a folder of their own, so that none of them can be mistaken for a dependency. BENCH_PEERS_ROOT names
+# one that has them. The wider comparison lies beside the checkout of those who develop this; others get the nearest rival.
 referee=$(cd .. && pwd)/shared/bench
-[ -e "$referee/run.mjs" ] || exit 0
-
-if [ "${1:-}" != --peers ]; then
-  printf '\nAgainst other libraries (about 15 minutes): ./run bench --peers\n'
-  exit 0
-fi
-shift
-
-# The other libraries go into a folder of their own, so that none of them can be mistaken for a dependency.
+peers_wanted() {
+  if [ -e "$referee/package.json" ]; then cat "$referee/package.json"; else printf '{ "private": true, "dependencies": { "onnxruntime-web": "^1.30.0" } }\n'; fi
+}
 install_peers() {
-  mkdir -p build/peers
-  cp "$referee/package.json" build/peers/
+  peers_wanted >build/peers/package.json
   (cd build/peers && npm install --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error)
 }
-cmp -s "$referee/package.json" build/peers/package.json || step 'npm: other libraries' install_peers
-BENCH_PEERS_ROOT=$POSENC_ROOT/build/peers exec node "$referee/run.mjs" --contender "$POSENC_ROOT/bench/contender.mjs" "$@"
+if [ -z "${BENCH_PEERS_ROOT:-}" ]; then
+  mkdir -p build/peers
+  [ "$(peers_wanted)" = "$(cat build/peers/package.json 2>/dev/null)" ] || step 'npm: other libraries' install_peers
+  export BENCH_PEERS_ROOT=$POSENC_ROOT/build/peers
+fi
+
+# Results are kept by the rows asked for, so that a part can be measured again.
+part=$(printf '%s' "$only" | cksum | cut -d' ' -f1)
+if [ -e "$referee/run.mjs" ]; then
+  node "$referee/run.mjs" --contender bench/contender.mjs --threads 1 --rounds 7 --only "$only" --json "$out/peers-$part.json"
+else
+  node bench/run.mjs --only "$only" --json "$out/peers-$part.json"
+fi
+for kernel in scores cache memory; do
+  printf '\n%s\n' "$kernel"
+  node "bench/$kernel.mjs" --only "$only" --json "$out/$kernel-$part.json"
+done
+
+build_native_benches() {
+  configure native -DPOSENC_BENCH=ON
+  cmake --build --preset native --parallel "$jobs" --target posenc_bench
+}
+if [ -n "$native" ]; then
+  need 'Google Benchmark' libbenchmark-dev=/usr/include/benchmark/benchmark.h
+  step 'build: native benches' build_native_benches
+  for instructions in baseline avx2 avx512; do
+    POSENC_ARCH=$instructions build/native/posenc_bench --benchmark_filter="$only" \
+      --benchmark_out="$out/native-$instructions-$part.json" --benchmark_out_format=json
+  done
+fi
+
+# The oldest first: what was measured last wins.
+mapfile -t results < <(ls -tr "$out"/*.json)
+node bench/report.mjs docs/benchmarks.md "${results[@]}"
+printf '\nThe whole table: docs/benchmarks.md\n'

@@ -16,5 +16,8 @@
 // `attention_backward(arguments)`: gradients of q, k, v and of learned options.
 #include "posenc/attention/backward.hpp"
 
+// `instruction_set()`: which kernels are in use, and `use_instruction_set` to use others.
+#include "posenc/core/instruction_set.hpp"
+
 // `KVCache`: keys and values kept between calls of attention.
 #include "posenc/cache/kv_cache.hpp"

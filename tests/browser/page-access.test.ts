@@ -139,6 +139,40 @@ describe('the page for everybody', () => {
     await close();
   });
 
+  it.each([1440, 1100, 768, 360])('lays no control over another, %i pixels wide', async (width) => {
+    const { page, close } = await driver.open('', { viewport: { width, height: 800 } });
+    const late = page.locator('.lazy:not([data-loaded])');
+    while ((await late.count()) > 0) {
+      const one = await late.first().elementHandle();
+      await one?.scrollIntoViewIfNeeded();
+      await page.waitForFunction((one) => one?.hasAttribute('data-loaded'), one);
+    }
+    await settled(page);
+    const overlaps = await page
+      .locator('main :is(button, select, textarea, input:not([type="radio"]), .segments label)')
+      .evaluateAll((all) => {
+        const shown = all.filter((one) => one.checkVisibility());
+        const boxes = shown.map((one) => one.getBoundingClientRect());
+        // Neighbours of one group share a border of one pixel.
+        const over = (a: DOMRect, b: DOMRect) =>
+          Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1.5 &&
+          Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1.5;
+        return boxes.flatMap((a, i) =>
+          boxes
+            .slice(i + 1)
+            .flatMap((b, j) =>
+              over(a, b)
+                ? [
+                    `${shown[i].outerHTML.slice(0, 90)} | ${shown[i + 1 + j].outerHTML.slice(0, 90)}`,
+                  ]
+                : [],
+            ),
+        );
+      });
+    expect(overlaps).toEqual([]);
+    await close();
+  });
+
   it('follows the theme switch and remembers it', async () => {
     const { page, close } = await driver.open('', { colorScheme: 'light' });
     const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);

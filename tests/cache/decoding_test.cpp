@@ -174,6 +174,19 @@ TEST(KVCache, PlacesTokensWithinTheCacheWhereAsked) {
   }
 }
 
+TEST(KVCache, RefusesSizesWhoseProductsWrap) {
+  constexpr Index most = std::numeric_limits<std::int32_t>::max();
+  CacheOptions o{.heads = most, .head_dim = most, .value_dim = most, .capacity = most / 2};
+  EXPECT_TRUE(fails_with(KVCache::make(o), Errc::too_large, "capacity"));
+  // An index of WebAssembly holds no more than that.
+  if (std::numeric_limits<Index>::max() == most) return;
+  constexpr Index beyond = std::numeric_limits<Index>::max();
+  EXPECT_TRUE(fails_with(KVCache::make({.head_dim = beyond, .value_dim = 1, .capacity = 1}),
+                         Errc::too_large, "headDim"));
+  EXPECT_TRUE(fails_with(KVCache::make({.head_dim = 1, .value_dim = beyond, .capacity = 1}),
+                         Errc::too_large, "valueDim"));
+}
+
 /// Rows and columns cannot be counted, so tokens and queries bring theirs.
 TEST(KVCache, AttendsWhereTokensLieInRowsAndColumns) {
   constexpr Index tokens = 20;

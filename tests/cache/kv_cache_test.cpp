@@ -213,19 +213,6 @@ TEST_F(Plain, ShowsAllOfAPieceThatIsLongerThanTheRing) {
   EXPECT_EQ(cache->stored(), 5);
 }
 
-TEST_F(Plain, RefusesSizesWhoseProductsWrap) {
-  constexpr Index most = std::numeric_limits<std::int32_t>::max();
-  CacheOptions o{.heads = most, .head_dim = most, .value_dim = most, .capacity = most / 2};
-  EXPECT_TRUE(fails_with(KVCache::make(o), Errc::too_large, "capacity"));
-  // An index of WebAssembly holds no more than that.
-  if (std::numeric_limits<Index>::max() == most) return;
-  constexpr Index beyond = std::numeric_limits<Index>::max();
-  EXPECT_TRUE(fails_with(KVCache::make({.head_dim = beyond, .value_dim = 1, .capacity = 1}),
-                         Errc::too_large, "headDim"));
-  EXPECT_TRUE(fails_with(KVCache::make({.head_dim = 1, .value_dim = beyond, .capacity = 1}),
-                         Errc::too_large, "valueDim"));
-}
-
 TEST_F(Plain, GoesBackToTheFirstTokensThatItKeeps) {
   for (Index length : {1, 3, 4}) {
     auto cache = KVCache::make(options(0, 8, 4)), fresh = KVCache::make(options(0, 8, 4));

@@ -89,6 +89,40 @@ describe('positions within the cache', () => {
   });
 });
 
+describe('chunks over a ring', () => {
+  it('are what a prefill sees, in any pieces, if the ring is as long as a chunk', () => {
+    const n = 30;
+    const all = text(n);
+    using rope = pe.encoding('rope', { headDim: D });
+    for (const chunk of [1, 4, 7, 40]) {
+      const { data } = pe.attention(all.q, all.k, all.v, {
+        causal: true,
+        chunk,
+        encoding: rope,
+      }).output;
+      const want = Array.from({ length: n }, (_, t) =>
+        Array.from({ length: H }, (_, h) => [
+          ...data.subarray((h * n + t) * D, (h * n + t + 1) * D),
+        ]),
+      ).flat(2);
+      for (const pieces of [Array<number>(n).fill(1), [9, 1, 13, 7], [n]]) {
+        using ring = pe.cache({ heads: G, headDim: D, window: chunk, encoding: rope });
+        expectClose(decoded(all, ring, pieces, { chunk }), want, close, `chunks of ${chunk}`);
+      }
+    }
+  });
+
+  it('are refused where the ring no longer holds them', () => {
+    const all = text(6);
+    using ring = pe.cache({ heads: G, headDim: D, window: 3 });
+    ring.append(all.k, all.v);
+    const call = (chunk: number) => () =>
+      pe.attention(rows(all.q, 5, 6), ring, { chunk, causal: true });
+    expect(caught(call(6))).toMatchObject({ code: 'OUT_OF_RANGE', field: 'chunk' });
+    expect(call(3)).not.toThrow();
+  });
+});
+
 describe('a batch of prompts of unlike lengths', () => {
   it('padded at the left decodes as each of them alone', () => {
     using rope = pe.encoding('rope', { headDim: D });

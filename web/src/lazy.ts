@@ -12,6 +12,7 @@ const loaders: Readonly<Record<string, () => Promise<{ open: Open }>>> = {
   words: () => import('./labs/words/lab.ts'),
   config: () => import('./labs/doctor/lab.ts'),
   bench: () => import('./labs/bench/lab.ts'),
+  train: () => import('./labs/train/lab.ts'),
   use: () => import('./labs/use/lab.ts'),
 };
 

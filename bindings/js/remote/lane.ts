@@ -34,6 +34,8 @@ export interface Remote {
   home?: { lane: Lane; generation: number };
   /** What makes an encoding, in each worker that comes to need it. */
   recipe?: readonly unknown[];
+  /** Those for some of its heads, by which. */
+  cuts?: Map<string, Remote>;
   /** Kept up to date by every reply. */
   lengths?: { length: number; stored: number };
 }

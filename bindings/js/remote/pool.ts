@@ -7,8 +7,10 @@ import type { LoadOptions } from '../load.js';
 import type { EncodingInfo } from '../manifest.js';
 import { disposed, foreign } from '../owned.js';
 import { boolean, detached, record, wrongType } from '../validate.js';
+import { cutOptions, type Heads } from './cut.js';
 import { type Hello, Lane, type Remote, type Spawn } from './lane.js';
-import { detach, type Out, partsOf, snapshot } from './wire.js';
+import { type Split, splitAttention, splitRows, type Used } from './split.js';
+import { detach, marker, type Out, partsOf, type Snapshot, snapshot } from './wire.js';
 
 /** What stands behind an object that the user was given. */
 export interface Known {
@@ -52,19 +54,85 @@ export class Pool {
     for (const lane of this.lanes) lane.end();
   }
 
-  infoOf(id: unknown): EncodingInfo | undefined {
-    return this.#infos.find((info) => info.id === id);
-  }
-
   /** A call whose result is sent back. */
   async call(method: string, given: readonly unknown[], on?: Remote): Promise<unknown> {
-    const { read, call, lane } = this.#prepare(method, given, on);
-    const { args, transfer } = detach(read.args, call.transfer, read.outs, nothing);
-    const { needs } = read;
+    const prepared = this.#prepare(method, given, on);
+    const free = prepared.lane === undefined && this.lanes.length > 1;
+    const split = free ? this.#split(method, prepared.read, on) : undefined;
+    return split === undefined
+      ? this.#whole(method, prepared, on)
+      : this.#inParts(method, prepared, on, split);
+  }
+
+  async #whole(method: string, { read, call, lane }: Prepared, on?: Remote): Promise<unknown> {
+    const { needs, outs, objects } = read;
+    const { args, transfer } = detach(read.args, call.transfer, outs, nothing);
     const { signal } = call;
     const job = { method, on: on?.handle ?? 0, as: 0, args, transfer, needs, signal };
     const value = await (lane ?? this.#idlest()).run(job);
-    return finish(method, value, read.outs, read.objects);
+    return finish(method, value, outs, objects);
+  }
+
+  async #inParts(method: string, prepared: Prepared, on: Remote | undefined, split: Split) {
+    const { read, call } = prepared;
+    const sent = split.parts.map((part, i) => {
+      const { args, transfer } = detach(part, call.transfer, read.outs, split.own);
+      const needs = [...(on === undefined ? [] : [on]), ...this.#encodingsIn(part)];
+      const { signal } = call;
+      const job = { method, on: on?.handle ?? 0, as: 0, args, transfer, needs, signal };
+      return this.lanes[i].run(job);
+    });
+    const settled = await Promise.allSettled(sent);
+    const failed = settled.find(({ status }) => status === 'rejected') as PromiseRejectedResult;
+    if (failed === undefined)
+      return split.join(settled.map((one) => (one as PromiseFulfilledResult<unknown>).value));
+    // What is wrong with a part is told of the whole, as it would be without workers.
+    const { kind } = failed.reason as PosencError;
+    if (kind === 'argument' && !call.transfer) await this.#whole(method, prepared, on);
+    throw failed.reason;
+  }
+
+  #split(method: string, { args, outs }: Prepared['read'], on?: Remote): Split | undefined {
+    const encodingAt = (mark: unknown) => {
+      const remote = this.#remoteAt(mark);
+      return remote && this.#used(remote);
+    };
+    const question = { args, outs, encodingAt };
+    if (method === 'attention') return splitAttention(question, this.lanes.length);
+    const used = on && this.#used(on);
+    const isRows = method === 'rotate' || method === 'embed';
+    return used && isRows ? splitRows(question, used, this.lanes.length) : undefined;
+  }
+
+  #remoteAt(mark: unknown): Remote | undefined {
+    const parts = partsOf(mark);
+    return parts?.[0] === 'handle' ? this.#remotes.get(parts[1]) : undefined;
+  }
+
+  #encodingsIn(args: readonly unknown[]): Remote[] {
+    const marks = (args[3] as { encoding?: readonly unknown[] } | undefined)?.encoding ?? [];
+    return marks.flatMap((mark) => this.#remoteAt(mark) ?? []);
+  }
+
+  #used(remote: Remote): Used | undefined {
+    const [id, options] = remote.recipe ?? [];
+    const info = this.#infos.find((one) => one.id === id);
+    if (info === undefined) return undefined;
+    const forHeads = (heads: Heads) => {
+      const name = `${heads.from} ${heads.count}`;
+      remote.cuts ??= new Map();
+      const known = remote.cuts.get(name);
+      if (known !== undefined) return marker('handle', known.handle);
+      const cut = cutOptions(info, (options ?? {}) as object as never, heads);
+      if (cut === undefined) return undefined;
+      const recipe = detach([id, cut], false, [], nothing).args;
+      const handle = ++lastHandle;
+      const made: Remote = { kind: 'encoding', handle, disposed: false, recipe };
+      remote.cuts.set(name, made);
+      this.#remotes.set(handle, made);
+      return marker('handle', handle);
+    };
+    return { info, forHeads };
   }
 
   /** A call whose result stays in a worker. */
@@ -106,11 +174,12 @@ export class Pool {
   release(remote: Remote): void {
     remote.disposed = true;
     this.#remotes.delete(remote.handle);
+    for (const cut of remote.cuts?.values() ?? []) this.release(cut);
     for (const lane of remote.home === undefined ? this.lanes : [remote.home.lane])
       lane.release(remote.handle);
   }
 
-  #prepare(method: string, given: readonly unknown[], on: Remote | undefined) {
+  #prepare(method: string, given: readonly unknown[], on: Remote | undefined): Prepared {
     if (this.#ended !== undefined) throw this.#ended;
     const where = `posenc/worker: ${method}`;
     if (on?.disposed === true) throw disposed(where, on.kind);
@@ -167,6 +236,13 @@ function laneOf(where: string, needs: readonly Remote[]): Lane | undefined {
     lane = home.lane;
   }
   return lane;
+}
+
+interface Prepared {
+  read: Snapshot & { needs: readonly Remote[]; objects: ReadonlyMap<number, object> };
+  call: Call;
+  /** Where it has to run, if that is settled. */
+  lane: Lane | undefined;
 }
 
 interface Call {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "posenc/attention/sequences.hpp"
+#include "posenc/core/wide_kernels.hpp"
 
 namespace posenc {
 
@@ -12,6 +13,7 @@ Status attention(const AttentionArguments& arguments) {
     arguments.ready();
     return {};
   }
+  if (const WideKernels* wide = wide_kernels()) return wide->attend(arguments);
   return attend<xsimd::default_arch>(arguments);
 }
 

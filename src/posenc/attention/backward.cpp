@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "posenc/attention/backward_sequences.hpp"
+#include "posenc/core/wide_kernels.hpp"
 
 namespace posenc {
 
@@ -12,6 +13,7 @@ Status attention_backward(const BackwardArguments& arguments) {
       return Error{.code = Errc::unsupported,
                    .field = e->traits().id,
                    .expected = "an encoding with a way back"};
+  if (const WideKernels* wide = wide_kernels()) return wide->attend_backward(arguments);
   return attend_backward<xsimd::default_arch>(arguments);
 }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "posenc/core/arena.hpp"
+#include "posenc/core/wide_kernels.hpp"
 
 namespace posenc {
 namespace {
@@ -121,6 +122,8 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
   if (Status s = arena.commit(); !s) return s;
   carve();
 
+  decltype(WideKernels::rotate_rows) rotate_block = rotate_rows<xsimd::default_arch>;
+  if (const WideKernels* wide = wide_kernels()) rotate_block = wide->rotate_rows;
   const Index width = a.width + r.growth();
   const Index sharing = a.position_rows > 1 ? 1 : a.batch;  // batch entries per position set
   for (Index set = 0; set < a.position_rows; ++set) {
@@ -144,9 +147,9 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
           for (Index plane = set * a.heads + head; plane < (set + sharing) * a.heads;
                plane += tables) {
             const Index row = plane * a.rows + t + first;
-            rotate_rows<xsimd::default_arch>(r, {a.from + row * a.width, count, a.width, a.width},
-                                             {a.x + row * width, count, width, width},
-                                             angles.slice(first, count), a.inverse);
+            rotate_block(r, {a.from + row * a.width, count, a.width, a.width},
+                         {a.x + row * width, count, width, width}, angles.slice(first, count),
+                         a.inverse);
           }
         }
       }

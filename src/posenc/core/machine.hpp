@@ -4,6 +4,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <type_traits>
 
 #include <xsimd/xsimd.hpp>
 
@@ -21,6 +22,12 @@ inline constexpr bool fuses = true;
 inline constexpr bool fuses = false;
 #endif
 
+/// The same of instruction sets that are only ever chosen to be fast: the kernels of posenc/wide.
+template <class Arch>
+inline constexpr bool fuses_at =
+    std::is_base_of_v<xsimd::avx2, Arch> || std::is_base_of_v<xsimd::fma3<xsimd::avx2>, Arch> ||
+    std::is_base_of_v<xsimd::avx512f, Arch>;
+
 /// `a * b + c`, the one place where a build may choose to fuse it. xsimd's own fma fuses on some
 /// architectures and not on others, and its scalar form always does: different bits.
 template <class Arch>
@@ -30,7 +37,10 @@ inline xsimd::batch<float, Arch> multiply_add(xsimd::batch<float, Arch> a,
 #ifdef __wasm_relaxed_simd__
   if constexpr (std::same_as<Arch, xsimd::wasm>) return wasm_f32x4_relaxed_madd(a, b, c);
 #endif
-  return a * b + c;
+  if constexpr (fuses_at<Arch>)
+    return xsimd::fma(a, b, c);
+  else
+    return a * b + c;
 }
 
 /// Rounds two vectors of float64 to float32, one behind the other.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** `posenc/worker` with workers that a test can break. */
+/** `posenc/worker` with workers that a test can watch and break. */
 
 import type { LoadWorker } from 'posenc/worker';
 import type { Host } from '../../../dist/load.js';
@@ -8,7 +8,14 @@ import { inNode } from './instance.ts';
 
 interface Breakable {
   break(): void;
+  /** The methods that were asked of it. */
+  readonly calls: string[];
 }
+
+const noting = (calls: string[], message: unknown) => {
+  const { method } = message as { method?: string };
+  if (method !== undefined) calls.push(method);
+};
 
 export async function loadBreakable(
   script = `../../../dist/worker-thread${inNode ? '.node' : ''}.js`,
@@ -38,9 +45,13 @@ async function inThread(url: URL, workers: Breakable[]): Promise<Spawn> {
     worker.on('message', (data) => listener.message(data));
     worker.on('error', (error) => listener.lost(String(error)));
     worker.on('exit', (code) => listener.lost(`the worker ended with code ${code}`));
-    workers.push({ break: () => void worker.terminate() });
+    const calls: string[] = [];
+    workers.push({ break: () => void worker.terminate(), calls });
     return {
-      post: (message, transfer) => worker.postMessage(message, transfer),
+      post: (message, transfer) => {
+        noting(calls, message);
+        worker.postMessage(message, transfer);
+      },
       terminate: () => void worker.terminate(),
       hold: (busy) => (busy ? worker.ref() : worker.unref()),
     };
@@ -54,9 +65,13 @@ function inPage(url: URL, workers: Breakable[]): Spawn {
     worker.onerror = (event) => listener.lost(event.message || 'no script');
     // A page is told nothing of a worker that ends; an error that nobody caught stands for it.
     const fail = () => worker.dispatchEvent(new ErrorEvent('error', { message: 'broken' }));
-    workers.push({ break: fail });
+    const calls: string[] = [];
+    workers.push({ break: fail, calls });
     return {
-      post: (message, transfer) => worker.postMessage(message, transfer),
+      post: (message, transfer) => {
+        noting(calls, message);
+        worker.postMessage(message, transfer);
+      },
       terminate: () => worker.terminate(),
       hold() {},
     };

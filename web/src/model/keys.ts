@@ -85,6 +85,12 @@ export const keys = {
   samples: number(30, 3, 300, true),
   peer: flag(true),
   wrong: flag(),
+  /** Training: the task, the longest length trained on, steps, seed, and encodings joined by commas; empty is the usual choice. */
+  learn: choice('copy', 'recall'),
+  upto: number(16, 8, 16, true),
+  rounds: number(400, 25, 10000, true),
+  dice: number(1, 0, 999, true),
+  pupils: text('', 256),
   /** Use it: whose program, and in which form. */
   show: choice('order', 'atlas', 'beyond', 'words', 'config', 'bench'),
   form: choice('npm', 'page', 'node', 'torch'),

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the runs that the training lab shows at once: node tools/train.mjs [STEPS [SEED…]]
+// They come out of the code the page trains with, so the page can ask whether its own run is the same to the last bit.
+import { writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { createServer } from 'vite';
+import { encodings, load } from '../dist/index.node.js';
+
+const here = (path) => fileURLToPath(new URL(path, import.meta.url));
+const [steps = 400, ...seeds] = process.argv.slice(2).map(Number);
+
+const server = await createServer({
+  root: here('../web'),
+  configFile: false,
+  logLevel: 'error',
+  appType: 'custom',
+  server: { middlewareMode: true, hmr: false, ws: false, watch: null },
+  optimizeDeps: { noDiscovery: true },
+});
+const { Run } = await server.ssrLoadModule('/src/train/run.ts');
+const { tasks } = await server.ssrLoadModule('/src/train/tasks.ts');
+const { usualPupils } = await server.ssrLoadModule('/src/labs/train/pupils.ts');
+
+const pe = await load();
+const runs = [];
+for (const seed of seeds.length ? seeds : [1])
+  for (const task of tasks)
+    for (const longest of [8, 16])
+      for (const id of usualPupils(encodings)) {
+        const setup = { task, longest, seed, steps };
+        const run = new Run(
+          pe,
+          encodings.find((info) => info.id === id),
+          setup,
+        );
+        const exams = [];
+        while (!run.finished) {
+          const exam = run.advance();
+          if (exam) exams.push(exam);
+        }
+        run.dispose();
+        runs.push({ id, setup, exams });
+        const { loss, right } = exams.at(-1);
+        console.log(
+          `${task} ${longest} seed ${seed} ${id}: loss ${loss.toFixed(3)}, right ${right.join(' ')}`,
+        );
+      }
+await server.close();
+
+const command = ['node tools/train.mjs', ...process.argv.slice(2)].join(' ');
+const made = new Date().toISOString().slice(0, 10);
+const lines = runs.map((run) => JSON.stringify(run)).join(',\n');
+writeFileSync(
+  here('../web/src/labs/train/earlier.json'),
+  `{"made":${JSON.stringify(made)},"command":${JSON.stringify(command)},"runs":[\n${lines}\n]}\n`,
+);
