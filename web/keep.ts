@@ -7,8 +7,11 @@ import type { Plugin } from 'vite';
 
 export const workerName = 'service-worker';
 
-/** What lies elsewhere is somebody else's: onnxruntime alone has 14 MB, all of ours less than 1. It is kept once it is used. */
-const own = /^([^/]+|assets\/.*)$/;
+/**
+ * What lies elsewhere is somebody else's: onnxruntime alone has 14 MB, all of ours less than 1. That and the second build of the
+ * module, which the benchmark asks for, are kept once they are used.
+ */
+const own = /^([^/]+|assets\/(?!.*relaxed).*)$/;
 
 export function keptFiles(folder: string): { version: string; files: string[]; late: string[] } {
   const names = readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -28,16 +31,12 @@ export function keptFiles(folder: string): { version: string; files: string[]; l
 }
 
 /** After everything else is written, since the list is of everything else. */
-export function keepFiles(): Plugin {
-  let folder = '';
+export function keepFiles(folderOf: () => string): Plugin {
   return {
     name: 'keep-files',
     apply: 'build',
-    configResolved: (config) => {
-      folder = join(config.root, config.build.outDir);
-      if (config.build.outDir.startsWith('/')) folder = config.build.outDir;
-    },
     closeBundle: () => {
+      const folder = folderOf();
       const worker = join(folder, `${workerName}.js`);
       const script = readFileSync(worker, 'utf8');
       const written = script.replace('__KEPT__', JSON.stringify(keptFiles(folder)));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 import { copyFileSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
+import { keepToBudget } from './budget.ts';
 import { keepFiles, workerName } from './keep.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -59,10 +60,25 @@ const benchmarkPeer: Plugin = {
   },
 };
 
+/** Where the build goes, which the command line may say. */
+let built = here('./dist');
+const whereTo: Plugin = {
+  name: 'where-to',
+  configResolved: ({ root, build }) => {
+    built = resolve(root, build.outDir);
+  },
+};
+
 export default defineConfig({
   root: here('.'),
   base: './',
-  plugins: [contentSecurityPolicy, benchmarkPeer, keepFiles()],
+  plugins: [
+    contentSecurityPolicy,
+    benchmarkPeer,
+    whereTo,
+    keepToBudget(() => built),
+    keepFiles(() => built),
+  ],
   define: { benchmarkPeer: JSON.stringify(peer) },
   worker: { format: 'es' },
   // The page is a user of the package as published: it sees the built public entry and nothing behind it.

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 4: pasted, dropped, chosen and shared configurations, and the numbers that come of them.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { load } from '../../dist/index.node.js';
+import type { Engine } from '../../web/src/engine.ts';
+import { torchCode } from '../../web/src/labs/doctor/code.ts';
+import { isReading, read } from '../../web/src/labs/doctor/read.ts';
 import { rules } from '../../web/src/labs/doctor/rules.ts';
 import { golden } from '../js/golden/cases.ts';
 import { ggufBytes, llamaEntries } from '../js/support/gguf.ts';
@@ -20,6 +24,9 @@ import {
 const folder = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const shipped = readdirSync(folder('tests/fixtures/configs')).length;
 
+const engine = (await load()) as unknown as Engine;
+const llama = { model_type: 'llama', hidden_size: 4096, num_attention_heads: 32 };
+
 let driver: PageDriver;
 let opened: Opened;
 let page: Page;
@@ -31,6 +38,29 @@ beforeAll(async () => {
   page = opened.page;
 });
 afterAll(() => driver?.stop());
+
+describe('the PyTorch text', () => {
+  // No PyTorch here to run it with, so only its grammar is checked.
+  it('is Python, for every configuration of the page and for quotes in one', () => {
+    const texts = readdirSync(folder('tests/fixtures/configs')).map((name) =>
+      readFileSync(`${folder('tests/fixtures/configs')}/${name}`, 'utf8'),
+    );
+    const name = "it's '''quoted''' with a \\";
+    texts.push(JSON.stringify({ ...llama, _name_or_path: name }));
+    const programs = texts.flatMap((text) => {
+      const found = read(engine, text, 0, false);
+      return isReading(found) ? found.kinds.map((one) => torchCode(text, one)) : [];
+    });
+    expect(programs.length).toBeGreaterThan(shipped);
+    const check = 'import ast, json, sys\nfor text in json.load(sys.stdin): ast.parse(text)';
+    execFileSync('python3', ['-c', check], { input: JSON.stringify(programs) });
+    const literal = /json\.loads\((r'''.*''')\)/.exec(programs.at(-1) ?? '')?.[1] ?? '';
+    const print = 'import json, sys\nprint(json.loads(eval(sys.stdin.read()))["_name_or_path"])';
+    expect(execFileSync('python3', ['-c', print], { input: literal, encoding: 'utf8' })).toBe(
+      `${name}\n`,
+    );
+  });
+});
 
 const verdict = async (): Promise<string> => {
   await settled(page);
@@ -55,7 +85,6 @@ const paste = async (config: unknown): Promise<string> => {
 };
 const frequencies = async (): Promise<Map<string, number[]>> =>
   columnsOf((await saved(page, '#frequencies', 'CSV')).toString());
-const llama = { model_type: 'llama', hidden_size: 4096, num_attention_heads: 32 };
 
 interface Plan {
   readonly inv_freq_f64: { readonly data: number[] };

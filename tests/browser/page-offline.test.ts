@@ -3,7 +3,7 @@
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { keepFiles, keptFiles } from '../../web/keep.ts';
+import { keptFiles } from '../../web/keep.ts';
 import { labs } from '../../web/src/model/labs.ts';
 import { chromiumArguments, settled } from './page-driver.ts';
 import { buildPage, root, serve } from './page-server.ts';
@@ -50,12 +50,11 @@ const isKept = (page: Page) =>
 describe('the page without a network', () => {
   it('lists all that was built, but for the worker itself', () => {
     const { files, late } = keptFiles(`${folder}/sub`);
-    expect(late.every((name) => name.startsWith('onnxruntime-web-'))).toBe(true);
+    expect(late.filter((name) => !/^onnxruntime-web-|relaxed/.test(name))).toEqual([]);
     expect(late.length).toBeGreaterThan(0);
     expect(files).toContain('');
     expect(files.filter((name) => name.endsWith('.wasm'))).toHaveLength(1);
     expect(files).not.toContain('service-worker.js');
-    expect(keepFiles().apply).toBe('build');
   });
 
   it('opens again with its server gone, every lab of it', async () => {
@@ -99,8 +98,12 @@ describe('the page without a network', () => {
     const take = page.locator('.toast').getByRole('button', { name: 'Load it' });
     await take.waitFor();
     expect(await page.title()).not.toMatch(/^Newer/);
-    await Promise.all([page.waitForEvent('load'), take.click()]);
-    await page.waitForSelector('html[data-ready="true"]');
+    // On a crowded machine the old worker may still be busy at the first try; then it is offered again.
+    for (let tries = 0; tries < 3 && !/^Newer/.test(await page.title()); tries += 1) {
+      await take.waitFor();
+      await Promise.all([page.waitForEvent('load'), take.click()]);
+      await page.waitForSelector('html[data-ready="true"]');
+    }
     expect(await page.title()).toMatch(/^Newer: /);
   });
 });

@@ -29,6 +29,7 @@ import {
   delay,
   examLengths,
   lessons,
+  questions,
   tasks,
   vocabulary,
 } from '../../web/src/train/tasks.ts';
@@ -136,7 +137,7 @@ describe('tasks', () => {
     for (const n of [5, 7, 128]) {
       const batch = batchOf(task, 3, n, next);
       const { tokens, beside, length, rows: asked, targets } = batch;
-      expect(asked).toHaveLength(3 * (task === 'copy' ? n - delay : n));
+      expect(asked).toHaveLength(3 * questions(task, n));
       asked.forEach((row, i) => {
         if (task === 'copy') {
           expect(targets[i]).toBe(tokens[row - delay]);

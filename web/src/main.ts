@@ -9,6 +9,8 @@ import { readAddress, writeAddress } from './model/address.ts';
 import { isLab } from './model/labs.ts';
 import { type State, Store } from './model/state.ts';
 import { keep } from './offline/register.ts';
+import { questionSwitch } from './parts/guess.ts';
+import { spellOnPaper } from './parts/print.ts';
 
 function missingFeature(): string | undefined {
   if (typeof WebAssembly !== 'object') return 'WebAssembly';
@@ -35,6 +37,8 @@ async function goTo(id: string, store: Store, lazy: LazyLabs): Promise<void> {
   // What loads on the way moves the place that was asked for.
   await lazy.open(id);
   byId(id).scrollIntoView({ behavior });
+  // Who came by keyboard goes on from there, not from the bar.
+  document.getElementById(`${id}-title`)?.focus({ preventScroll: true });
 }
 
 /** One lab alone, for a lecture's slides: ?embed=words. The rest of the page is not there for anyone. */
@@ -87,8 +91,12 @@ async function main(): Promise<void> {
   try {
     const engine = await start();
     fillBar(store);
+    spellOnPaper(store, engine.info.version);
+    byId('questions-place').append(questionSwitch());
     new OrderLab(engine, store);
     performance.mark('first answer');
+    // The browser may show it, and take a click, before the next lab is built.
+    await new Promise((done) => setTimeout(done));
     new AtlasLab(engine, store);
     lazy = new LazyLabs(engine, store);
     byId('build-info').textContent = `posenc ${engine.info.version}, ${engine.info.build} build.`;

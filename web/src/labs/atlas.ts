@@ -6,15 +6,17 @@ import { Window } from '../draw/cursor.ts';
 import { Curves } from '../draw/curve.ts';
 import { HeatMap, Legend } from '../draw/heatmap.ts';
 import { centred } from '../draw/raster.ts';
-import { brief, exact, ticks } from '../draw/scale.ts';
+import { brief, exact, grouped, ticks } from '../draw/scale.ts';
 import { type Engine, manifest, type Problem, problemOf } from '../engine.ts';
 import { diverging } from '../model/colour.ts';
 import type { EncodingInfo } from '../model/manifest.ts';
+import { tokensWithin } from '../model/places.ts';
 import { untouched } from '../model/settings.ts';
 import { infoOf, lengths, type State, type Store } from '../model/state.ts';
 import { atlasCode } from '../parts/code.ts';
 import { NumberControl, SwitchControl } from '../parts/control.ts';
 import { EncodingControls } from '../parts/encoding-controls.ts';
+import { Guess } from '../parts/guess.ts';
 import { NumberTable } from '../parts/number-table.ts';
 import { offer } from '../parts/programs.ts';
 import { copy } from '../parts/save.ts';
@@ -24,6 +26,9 @@ import { numbersOf, type Shown, saveCsv, savePng } from './atlas-export.ts';
 import { facts } from './facts.ts';
 import { Gallery } from './gallery.ts';
 import { atlasNotice } from './notices.ts';
+
+/** A distance that the usual length does not show. */
+const far = 4096;
 
 export class AtlasLab {
   readonly #cursor = atlasCursor;
@@ -113,8 +118,12 @@ export class AtlasLab {
         ),
       ),
     );
+    const guess = this.#question();
+    byId('atlas-body').prepend(guess.root);
+    guess.show();
     this.#cursor.subscribe(() => this.#point());
     store.subscribe((state, previous) => {
+      if (state.encoding !== previous.encoding) guess.reset();
       if (
         state.encoding !== previous.encoding ||
         state.settings !== previous.settings ||
@@ -131,6 +140,33 @@ export class AtlasLab {
     this.#draw();
     this.#gallery.draw(isDark());
     offer('atlas', () => this.#code());
+  }
+
+  #question(): Guess {
+    const info = () => infoOf(manifest, this.store.get());
+    const fits = (): boolean => {
+      const { length, settings } = this.store.get();
+      return (
+        length <= far && tokensWithin(info(), settings, far + 1) > far && !info().remapsDistance
+      );
+    };
+    return new Guess({
+      ask: () =>
+        fits()
+          ? `The curve below ends early. At distance ${grouped(far)}, will that of ${info().title} lie above ${this.#picture?.baseline ?? 0}?`
+          : undefined,
+      choices: ['Above', 'Not above'],
+      answer: () => {
+        const { settings, head } = this.store.get();
+        const picture = pictureOf(this.engine, info(), settings, far + 1, head);
+        const value = picture.curves[0]?.values[far - picture.first] ?? Number.NaN;
+        this.store.set({ length: far + 1 });
+        return {
+          right: Number(!(value > picture.baseline)),
+          text: `${picture.curveName} at ${grouped(far)}: ${exact(value)}.`,
+        };
+      },
+    });
   }
 
   #code(): string {

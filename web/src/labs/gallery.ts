@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every encoding as a small picture: the way into the atlas, and its overview.
 import { pictureOf } from '../compute/picture.ts';
-import { box, h } from '../dom.ts';
+import { afterwards, box, h } from '../dom.ts';
 import { centred, paint } from '../draw/raster.ts';
 import { type Engine, manifest } from '../engine.ts';
-import { diverging } from '../model/colour.ts';
+import { type ColourTable, diverging } from '../model/colour.ts';
+import type { EncodingInfo } from '../model/manifest.ts';
 import { untouched } from '../model/settings.ts';
 
 const columns = 48;
+/** Milliseconds of one go. */
+const slice = 8;
 
 export class Gallery {
   readonly root = h(
@@ -15,6 +18,7 @@ export class Gallery {
     { class: 'gallery' },
     h('legend', { class: 'visually-hidden' }, 'Encoding'),
   );
+  readonly #later = afterwards();
   readonly #items = new Map<string, { input: HTMLInputElement; canvas: HTMLCanvasElement }>();
 
   constructor(
@@ -45,28 +49,39 @@ export class Gallery {
     const item = this.#items.get(id);
     if (item) item.input.checked = true;
   }
+  /** A few at a time: all of them at once would hold up the first answer of the page. */
   draw(dark: boolean): void {
     const colours = diverging(dark);
-    for (const info of manifest) {
-      const canvas = this.#items.get(info.id)?.canvas;
-      if (!canvas) continue;
-      try {
-        // Both sides of zero for distances, so half the length there gives as many columns.
-        const whole = pictureOf(this.engine, info, untouched, columns);
-        const count = Math.min(whole.columns, columns);
-        paint(
-          canvas,
-          whole,
-          Math.floor((whole.columns - count) / 2),
-          count,
-          { width: columns, height: 24 },
-          centred(whole.cells),
-          colours,
-        );
-      } catch {
-        // The picture itself says what is wrong when it is chosen; a blank thumbnail is enough here.
-        canvas.width = 1;
+    const left = [...manifest];
+    const some = (): void => {
+      const start = performance.now();
+      for (let info = left.shift(); info; info = left.shift()) {
+        this.#paint(info, colours);
+        if (performance.now() - start > slice) break;
       }
+      if (left.length) this.#later(some);
+    };
+    this.#later(some);
+  }
+  #paint(info: EncodingInfo, colours: ColourTable): void {
+    const canvas = this.#items.get(info.id)?.canvas;
+    if (!canvas) return;
+    try {
+      // Both sides of zero for distances, so half the length there gives as many columns.
+      const whole = pictureOf(this.engine, info, untouched, columns);
+      const count = Math.min(whole.columns, columns);
+      paint(
+        canvas,
+        whole,
+        Math.floor((whole.columns - count) / 2),
+        count,
+        { width: columns, height: 24 },
+        centred(whole.cells),
+        colours,
+      );
+    } catch {
+      // The picture itself says what is wrong when it is chosen; a blank thumbnail is enough here.
+      canvas.width = 1;
     }
   }
 }

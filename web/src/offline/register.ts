@@ -5,10 +5,11 @@ import { byId, offer, setText } from '../dom.ts';
 /** Waits behind the page on screen until the visitor takes it. */
 function offerNext(waiting: ServiceWorker): void {
   offer('A newer version of this page is ready.', 'Load it', () => {
-    navigator.serviceWorker.addEventListener('controllerchange', () => location.reload(), {
-      once: true,
-    });
+    const reload = (): void => location.reload();
+    navigator.serviceWorker.addEventListener('controllerchange', reload, { once: true });
     waiting.postMessage('take over');
+    // A request under way keeps the old worker in office; it ends with the page, and the offer then stands again.
+    setTimeout(reload, 5000);
   });
 }
 

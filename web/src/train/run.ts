@@ -9,6 +9,7 @@ import {
   examLengths,
   examOf,
   lessons,
+  questions,
   type Task,
   vocabulary,
 } from './tasks.ts';
@@ -40,7 +41,7 @@ export interface Exam {
   readonly right: readonly number[];
 }
 export const askedAt = (task: Task, longest: number): number[] =>
-  examLengths(longest).map((n) => examOf(task, n, fixed.exam).targets.length);
+  examLengths(longest).map((n) => fixed.exam * questions(task, n));
 
 /** Whether two runs went the same way as far as both went: to the last bit of every loss. */
 export function agreement(

@@ -70,6 +70,8 @@ export function batchOf(task: Task, sequences: number, n: number, next: () => nu
   };
 }
 
+/** How many answers a sequence of a length is asked for. */
+export const questions = (task: Task, n: number): number => (task === 'copy' ? n - delay : n);
 /** Below this nothing is asked. */
 export const shortest: Record<Task, number> = { copy: delay + 1, recall: 1 };
 

@@ -9,6 +9,7 @@ import { differ, fallbacks, longestSequence, type Values } from '../../model/key
 import { type EncodingInfo, startingEncoding } from '../../model/manifest.ts';
 import type { Store } from '../../model/state.ts';
 import { inWords, ListControl, NumberControl, SwitchControl } from '../../parts/control.ts';
+import { Guess } from '../../parts/guess.ts';
 import { PlotPanel } from '../../parts/plot-panel.ts';
 import { offer } from '../../parts/programs.ts';
 import { copy } from '../../parts/save.ts';
@@ -89,6 +90,25 @@ class BeyondLab {
     tabindex: 0,
     role: 'region',
     'aria-label': 'All methods in numbers',
+  });
+  readonly #guess = new Guess({
+    ask: () => {
+      const { trained, target } = this.#setup();
+      return target > trained
+        ? `Trained for ${grouped(trained)} tokens, asked for ${grouped(target)}, and nothing is rescaled. How many pairs of channels meet an angle they never saw?`
+        : undefined;
+    },
+    choices: ['None', 'Fewer than half', 'Half or more'],
+    answer: () => {
+      const setup = this.#setup();
+      const plain = startingEncoding(manifest);
+      const [method] = beyond(this.engine, manifest, [plain], setup).methods;
+      const share = method?.unseenAtTarget ?? 0;
+      return {
+        right: share === 0 ? 0 : share < 0.5 ? 1 : 2,
+        text: `${Math.round(share * (method?.frequencies.length ?? 0))} of ${method?.frequencies.length} pairs do: those that are too slow to complete a turn in training.`,
+      };
+    },
   });
   readonly #redraw = framed(() => this.#draw());
   #found: Beyond | undefined;
@@ -178,6 +198,7 @@ class BeyondLab {
         ),
       ),
     );
+    byId('beyond-body').prepend(this.#guess.root);
     store.subscribe((state, previous) => {
       if (differ(state.values, previous.values, ...own)) this.#redraw();
     });
@@ -250,6 +271,7 @@ class BeyondLab {
       control.show(setup.lists[name], setup.lists[name] === undefined);
     const found = beyond(this.engine, manifest, chosen, setup);
     this.#found = found;
+    this.#guess.show();
     const drawn = panels(found, setup, looks, values.hot);
     for (const name of Object.keys(this.#panels) as (keyof Panels)[]) {
       const isEmpty = drawn[name].plot.series.length === 0;

@@ -40,7 +40,7 @@ import json, torch
 from transformers import AutoConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-config = json.loads(r'''${dense(text)}''')
+config = json.loads(r'''${dense(text).replaceAll("'", '\\u0027')}''')
 config = AutoConfig.for_model(config.pop("model_type"), **config)
 scaling = getattr(config, "rope_scaling", None) or {}
 kind = scaling.get("rope_type", scaling.get("type", "default"))

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 4: what a model's configuration says about positions, what it does not, and who reads it wrongly.
 import { box, byId, framed, h, setText, toast } from '../../dom.ts';
+import { grouped } from '../../draw/scale.ts';
 import { type Engine, manifest } from '../../engine.ts';
 import { longestSequence, longestShared } from '../../model/keys.ts';
 import type { FieldValue } from '../../model/manifest.ts';
 import { stands, untouched } from '../../model/settings.ts';
 import type { State, Store } from '../../model/state.ts';
 import { ChoiceControl, NumberControl, SwitchControl } from '../../parts/control.ts';
+import { Guess } from '../../parts/guess.ts';
 import { PlotPanel } from '../../parts/plot-panel.ts';
 import { offer } from '../../parts/programs.ts';
 import { copy } from '../../parts/save.ts';
@@ -60,6 +62,26 @@ class ConfigLab {
   #other: { text: string; title: string } | undefined;
   #tensors: { text: string; tensors: Tensors } | undefined;
   #current: { reading: Reading; one: KindRead } | undefined;
+
+  #asked = '';
+  readonly #guess = new Guess({
+    ask: () => {
+      const { turning } = this.#current?.one ?? {};
+      return turning?.seen === undefined
+        ? undefined
+        : `Each of ${turning.frequencies.length} pairs of channels turns at its own pace. How many never come round within the ${grouped(turning.seen)} tokens of training?`;
+    },
+    choices: ['None', 'Up to a quarter', 'More than a quarter'],
+    answer: () => {
+      const { turning } = this.#current?.one ?? {};
+      const never = turning?.never ?? 0;
+      const all = turning?.frequencies.length ?? 1;
+      return {
+        right: never === 0 ? 0 : never <= all / 4 ? 1 : 2,
+        text: `${never} of ${all}: in the figure, the points above the line of training.`,
+      };
+    },
+  });
 
   constructor(
     private readonly engine: Engine,
@@ -183,6 +205,7 @@ class ConfigLab {
         ),
       ),
     );
+    byId('config-body').prepend(this.#guess.root);
     store.subscribe((state, previous) => {
       if (state.values !== previous.values) void this.#follow(state);
     });
@@ -290,6 +313,7 @@ class ConfigLab {
     const one =
       reading.kinds.find(({ kind }) => kind.type === values.kind) ?? (reading.kinds[0] as KindRead);
     this.#current = { reading, one };
+    this.#ask(one);
     this.#veil(false);
     this.#length.show(one.length, values.at === 0, 'as trained');
     setText(this.#verdict, verdict(reading));
@@ -303,6 +327,12 @@ class ConfigLab {
     if (panel) this.#panel.show(panel);
     this.#origins.replaceChildren(originTable(reading, one));
     this.#compare(reading, one.kind.type);
+  }
+  /** About another model it is another question. */
+  #ask({ kind, turning }: KindRead): void {
+    const asked = JSON.stringify([kind.encoding, turning?.seen]);
+    if (asked !== this.#asked) this.#guess.reset();
+    this.#asked = asked;
   }
   /** Results of an earlier text beside the error of this one would mislead. */
   #veil(hidden: boolean): void {

@@ -13,7 +13,7 @@ export interface Curve {
   readonly before: readonly Exam[];
 }
 
-export const percent = (share: number): string => `${Math.round(100 * share)} %`;
+export const percent = (share: number): string => `${Math.round(100 * share)}\u00a0%`;
 
 /** Shares of right answers at the lengths of the exam, by the latest exam; none before there is one. */
 export function sharesOf(exams: readonly Exam[], asked: readonly number[]): Float64Array {
@@ -61,7 +61,7 @@ export function accuracyPanel(
       xLog: true,
       xName: task === 'copy' ? 'symbols' : 'keys and values',
       yName: 'share of answers right',
-      yRange: [0, 1.02],
+      yRange: [0, 1.12],
       marks: [{ at: longest, name: 'longest seen in training' }],
       beyond: longest,
       dots: true,

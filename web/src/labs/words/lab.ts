@@ -22,6 +22,7 @@ import { shuffled } from '../../model/random.ts';
 import { untouched } from '../../model/settings.ts';
 import { infoOf, type Store } from '../../model/state.ts';
 import { ChoiceControl, NumberControl } from '../../parts/control.ts';
+import { Guess } from '../../parts/guess.ts';
 import { layerCode } from '../../parts/layer-code.ts';
 import { PlotPanel } from '../../parts/plot-panel.ts';
 import { offer } from '../../parts/programs.ts';
@@ -86,6 +87,25 @@ class WordsLab {
     'words-variation',
     'Total variation of each row: half the sum of |A − B|, the share of a word’s attention that lies elsewhere.',
   );
+  readonly #guess = new Guess({
+    ask: () => {
+      const { say, cut, mix, part } = this.store.get().values;
+      return mix === '' && part === 'both' && tokensOf(say, cut).length > 1
+        ? 'The words are about to be shuffled. Which of the two maps moves along with them, cell by cell?'
+        : undefined;
+    },
+    choices: ['Only A', 'Only B', 'Both', 'Neither'],
+    answer: () => {
+      this.#shuffle();
+      this.#draw();
+      const [a, b] = this.#rigid.map((change) => change <= still);
+      return {
+        right: a && b ? 2 : a ? 0 : b ? 1 : 3,
+        text: `The largest change of a weight is ${this.#rigid.map(scientific).join(' under A, ')} under B.`,
+      };
+    },
+  });
+  #rigid: readonly [number, number] = [0, 0];
   readonly #redraw = framed(() => this.#draw());
   readonly #later = afterwards();
   #shown: Shown | undefined;
@@ -220,6 +240,7 @@ class WordsLab {
         button('Copy B as code', () => void copy(this.#code(1), 'Code')),
       ),
     );
+    byId('words-body').prepend(this.#guess.root);
     store.subscribe((state, previous) => {
       if (state.encoding !== previous.encoding || differ(state.values, previous.values, ...own))
         this.#redraw();
@@ -329,6 +350,7 @@ class WordsLab {
       ] as const;
       this.#shown = { question, weights, maps, infos: [a, b] };
       this.#problem.hidden = true;
+      this.#guess.show();
       this.#show(this.#shown, order, tokens, head);
     } catch (error) {
       this.#problem.hidden = false;
@@ -356,6 +378,7 @@ class WordsLab {
           ),
         ) as [number, number])
       : ([0, 0] as const);
+    this.#rigid = rigid;
     const elsewhere = variation(a, b, count);
     const mean = elsewhere.reduce((sum, value) => sum + value, 0) / count;
     const at = elsewhere.indexOf(Math.max(...elsewhere));
