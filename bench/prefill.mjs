@@ -115,10 +115,38 @@ export function plain(w) {
   return { run, output: () => out };
 }
 
-export const variants = () => ['Attention'];
+// The operator that most exporters use for fewer key heads is the native runtime's fastest and the other's slowest.
+export const variants = (w) =>
+  w.mode === 'resident' && w.causal && !w.bias && !w.rope && (w.native || w.KV !== w.H)
+    ? ['Attention', 'GroupQueryAttention']
+    : ['Attention'];
 
-export function onnx(w, graph) {
+/** From [heads, S, D] to [S, heads, D]. */
+function rowsFirst(x, heads, S, D) {
+  const out = new Float32Array(x.length);
+  for (let h = 0; h < heads; h++)
+    for (let s = 0; s < S; s++)
+      out.set(x.subarray((h * S + s) * D, (h * S + s + 1) * D), (s * heads + h) * D);
+  return out;
+}
+
+export function onnx(w, graph, variant) {
   const { H, KV, S, D, inputs } = w;
+  if (variant === 'GroupQueryAttention') {
+    graph.input('q', rowsFirst(inputs.q, H, S, D), [1, S, H * D]);
+    graph.input('k', rowsFirst(inputs.k, KV, S, D), [1, S, KV * D]);
+    graph.input('v', rowsFirst(inputs.v, KV, S, D), [1, S, KV * D]);
+    graph.constant('lengths', Int32Array.of(S - 1), [1]);
+    graph.constant('total', Int32Array.of(S), [1]);
+    graph.node(
+      'GroupQueryAttention',
+      ['q', 'k', 'v', '', '', 'lengths', 'total'],
+      ['y', 'presentK', 'presentV'],
+      { num_heads: H, kv_num_heads: KV, scale: { float: w.scale } },
+      'com.microsoft',
+    );
+    return [1, S, H * D];
+  }
   graph.input('q', inputs.q, [1, H, S, D]);
   graph.input('k', inputs.k, [1, KV, S, D]);
   graph.input('v', inputs.v, [1, KV, S, D]);

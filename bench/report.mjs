@@ -11,18 +11,28 @@ const [document, ...files] = process.argv.slice(2);
 const read = files.map((file) => JSON.parse(readFileSync(file, 'utf8')));
 const all = (name) => read.flatMap((part) => part[name] ?? []);
 
+// Ratios are of one run: of every row and mode the last file that has it counts.
 const timed = new Map();
-for (const r of all('results'))
-  if (r.ms && r.ok !== false) timed.set([r.w, r.mode, tool(r.who), r.variant].join(' '), r);
+for (const { results = [] } of read) {
+  const right = results.filter((r) => r.ms && r.ok !== false);
+  for (const key of new Set(right.filter((r) => tool(r.who) === 'posenc').map(rowOf)))
+    timed.set(
+      key,
+      right.filter((r) => rowOf(r) === key),
+    );
+}
 /** The adapter's file gives our rows of the referee their name. */
 function tool(who) {
   const name = who.replace(/@\d+$/, '');
   return name === 'contender' ? 'posenc' : name;
 }
+function rowOf({ w, mode }) {
+  return `${w} ${mode}`;
+}
 /** The fastest way that one of the tools offers. */
 function best(w, mode, who, only = /./, by = 'ms') {
-  const ways = [...timed.values()].filter(
-    (r) => r.w === w && r.mode === mode && tool(r.who) === who && only.test(r.variant),
+  const ways = (timed.get(rowOf({ w, mode })) ?? []).filter(
+    (r) => tool(r.who) === who && only.test(r.variant),
   );
   return ways.length > 0 ? ways.reduce((a, b) => (a[by] <= b[by] ? a : b)) : undefined;
 }
@@ -70,12 +80,12 @@ const verdicts = targets.flatMap(({ name, w, mode, least, peer, only }) => {
 });
 
 const versions = new Map();
-for (const { who, version } of timed.values()) versions.set(tool(who), version);
+for (const { who, version } of [...timed.values()].flat()) versions.set(tool(who), version);
 const names = { posenc: 'posenc', 'ort-web': 'onnxruntime-web', 'ort-node': 'onnxruntime-node' };
 lines.push(
   '# Benchmarks',
   '',
-  'Written by `./run bench`; never edited. A ratio is the time of another library divided by ours, taken in turns in one run: above 1 ours is faster. Medians in milliseconds; of a library that offers several ways, its fastest counts. Where other programs ran on the machine the ratio of the shortest times is the better one.',
+  'Written by `./run bench`; never edited. A ratio is the time of another library divided by ours, taken in turns in one run: above 1 ours is faster. Medians in milliseconds; of a library that offers several ways, its fastest counts. Times are processor time, or by the clock with `--peers`; where other programs ran on the machine the ratio of the shortest times is the better one.',
   '',
   `- Date: ${new Date().toISOString().slice(0, 10)}`,
   `- Machine: ${os.cpus()[0].model.trim()}, ${os.cpus().length} cores, ${os.arch()}, ${os.platform()}; one thread each; ${os.loadavg()[1].toFixed(1)} programs ran on average when this was written`,
@@ -102,7 +112,7 @@ const heads = [
 ];
 table(heads, verdicts);
 
-const errors = [...timed.values()].filter((r) => tool(r.who) === 'posenc' && r.err > 0);
+const errors = [...timed.values()].flat().filter((r) => tool(r.who) === 'posenc' && r.err > 0);
 if (errors.length > 0) {
   const worst = errors.reduce((a, b) => (a.err >= b.err ? a : b));
   lines.push(
@@ -156,6 +166,14 @@ if (cached.length > 0) {
   );
 }
 
+/** The shortest time of the native runtime, of whichever run. */
+function nativePeer(w) {
+  const of = all('results').filter(
+    (r) => r.w === w && r.mode === 'resident' && tool(r.who) === 'ort-node' && r.min,
+  );
+  return of.length > 0 ? of.reduce((a, b) => (a.min <= b.min ? a : b)) : undefined;
+}
+
 const native = new Map();
 for (const { context, benchmarks = [] } of read)
   for (const r of benchmarks) native.set(`${r.name} ${context.instructions}`, { ...r, context });
@@ -164,7 +182,7 @@ if (native.size > 0) {
   table(
     ['kernel', 'instructions', 'ms', 'against onnxruntime-node'],
     [...native.values()].map((r) => {
-      const peer = best(r.name, 'resident', 'ort-node', /./, 'min');
+      const peer = nativePeer(r.name);
       const time = r.cpu_time * { ns: 1e-6, us: 1e-3, ms: 1, s: 1e3 }[r.time_unit];
       const ratio = peer ? (peer.min / time).toFixed(2) : '';
       return [r.name, r.context.instructions, time.toFixed(3), ratio];
@@ -172,7 +190,7 @@ if (native.size > 0) {
   );
 }
 
-const workloads = [...new Set([...timed.values()].map((r) => r.w))];
+const workloads = [...new Set([...timed.values()].flat().map((r) => r.w))];
 const others = [...versions.keys()].filter((who) => who !== 'posenc');
 lines.push('## Every comparison', '', 'Milliseconds, and in brackets the ratio.', '');
 table(
@@ -190,6 +208,17 @@ table(
   ),
 );
 
+if (existsSync('build/bench/workers.txt'))
+  lines.push(
+    '## Workers',
+    '',
+    'By the clock, arrays in and out.',
+    '',
+    '```',
+    readFileSync('build/bench/workers.txt', 'utf8').trim(),
+    '```',
+    '',
+  );
 if (existsSync('build/bench/sizes.txt'))
   lines.push(
     '## Sizes',

@@ -31,19 +31,37 @@ export function posenc(pe, w, t) {
   return job(t, () => rope.rotate(x, positions, { out }), out, [rope]);
 }
 
-/** Rotates [heads, S, D] into `out`; the innermost loop reads and writes consecutively. */
-export function rotate(x, { cos, sin }, out, heads, S, D, interleaved) {
-  const half = D / 2;
-  const [step, partner] = interleaved ? [2, 1] : [1, half];
-  for (let row = 0; row < heads * S; row++) {
+/** Rotates [heads, S, D] into `out`. */
+export function rotate(x, tables, out, heads, S, D, interleaved) {
+  (interleaved ? rotateNeighbours : rotateHalves)(x, tables, out, heads * S, S, D);
+}
+function rotateHalves(x, { cos, sin }, out, rows, S, D) {
+  const half = D >> 1;
+  for (let row = 0; row < rows; row++) {
+    const from = row * D;
     const angles = (row % S) * half;
-    for (let i = 0, a = row * D; i < half; i++, a += step) {
+    for (let i = 0; i < half; i++) {
       const c = cos[angles + i];
       const s = sin[angles + i];
-      const first = x[a];
-      const second = x[a + partner];
-      out[a] = first * c - second * s;
-      out[a + partner] = second * c + first * s;
+      const a = x[from + i];
+      const b = x[from + half + i];
+      out[from + i] = a * c - b * s;
+      out[from + half + i] = b * c + a * s;
+    }
+  }
+}
+function rotateNeighbours(x, { cos, sin }, out, rows, S, D) {
+  const half = D >> 1;
+  for (let row = 0; row < rows; row++) {
+    const from = row * D;
+    const angles = (row % S) * half;
+    for (let i = 0; i < half; i++) {
+      const c = cos[angles + i];
+      const s = sin[angles + i];
+      const a = x[from + 2 * i];
+      const b = x[from + 2 * i + 1];
+      out[from + 2 * i] = a * c - b * s;
+      out[from + 2 * i + 1] = b * c + a * s;
     }
   }
 }

@@ -9,7 +9,7 @@ import { loaded } from './contender.mjs';
 import * as copy from './copy.mjs';
 import * as decode from './decode.mjs';
 import { inTurns } from './lib/measure.mjs';
-import { onnxRuntimeWeb, plainJavaScript } from './lib/peers.mjs';
+import { onnxRuntime, plainJavaScript } from './lib/peers.mjs';
 import { tensors } from './lib/tensors.mjs';
 import * as prefill from './prefill.mjs';
 import * as rope from './rope.mjs';
@@ -31,7 +31,11 @@ const ours = {
   variants: () => [pe.info.build],
   prepare: (kernel, w, _variant, mode) => kernel.posenc(pe, w, tensors(pe, mode)),
 };
-const contenders = [ours, await onnxRuntimeWeb(), plainJavaScript].filter((c) => c !== undefined);
+// The native one first: both share a table of back ends, where the other would take its name.
+const native = await onnxRuntime('onnxruntime-node');
+const contenders = [ours, await onnxRuntime('onnxruntime-web'), native, plainJavaScript].filter(
+  (c) => c !== undefined,
+);
 const results = [];
 
 async function compare(kernel, w, mode) {

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Times the package beside other libraries and writes docs/benchmarks.md. A benchmark is no test: nothing here fails for a time.
 #   --only REGEX   rows whose name matches, the others as they were measured last
+#   --peers        beside four libraries instead of one, with the comparison that lies beside a developer's checkout
 #   --native       the C++ library too (installs Google Benchmark)
 #   --quick        sizes only
 set -euo pipefail
 cd "$POSENC_ROOT"
-only=. native='' quick=''
+only=. native='' quick='' peers=''
 while [ $# -gt 0 ]; do
   case $1 in
     --only)
@@ -14,9 +15,10 @@ while [ $# -gt 0 ]; do
       shift
       ;;
     --native) native=1 ;;
+    --peers) peers=1 ;;
     --quick) quick=1 ;;
     *)
-      printf 'posenc: ./run bench has no option "%s"; it has --only REGEX, --native and --quick\n' "$1" >&2
+      printf 'posenc: ./run bench has no option "%s"; it has --only REGEX, --peers, --native and --quick\n' "$1" >&2
       exit 2
       ;;
   esac
@@ -37,32 +39,34 @@ node tools/sizes.mjs | tee "$out/sizes.txt"
 [ -z "$quick" ] || exit 0
 
 # Other libraries go into a folder of their own, so that none of them can be mistaken for a dependency. BENCH_PEERS_ROOT names
-# one that has them. The wider comparison lies beside the checkout of those who develop this; others get the nearest rival.
+# one that has them.
 referee=$(cd .. && pwd)/shared/bench
 peers_wanted() {
-  if [ -e "$referee/package.json" ]; then cat "$referee/package.json"; else printf '{ "private": true, "dependencies": { "onnxruntime-web": "^1.30.0" } }\n'; fi
+  if [ -n "$peers" ]; then cat "$referee/package.json"; else printf '{ "private": true, "dependencies": { "onnxruntime-web": "^1.30.0" } }\n'; fi
 }
 install_peers() {
   peers_wanted >build/peers/package.json
   (cd build/peers && npm install --ignore-scripts --no-audit --no-fund --no-package-lock --loglevel=error)
 }
+[ -z "$peers" ] || [ -e "$referee/run.mjs" ] || fail "--peers needs the comparison in ${referee#"$POSENC_ROOT"/}, which is not there."
 if [ -z "${BENCH_PEERS_ROOT:-}" ]; then
   mkdir -p build/peers
-  [ "$(peers_wanted)" = "$(cat build/peers/package.json 2>/dev/null)" ] || step 'npm: other libraries' install_peers
+  if [ -n "$peers" ] || [ ! -d build/peers/node_modules/onnxruntime-web ]; then step 'npm: other libraries' install_peers; fi
   export BENCH_PEERS_ROOT=$POSENC_ROOT/build/peers
 fi
 
 # Results are kept by the rows asked for, so that a part can be measured again.
 part=$(printf '%s' "$only" | cksum | cut -d' ' -f1)
-if [ -e "$referee/run.mjs" ]; then
+node bench/run.mjs --only "$only" --json "$out/rows-$part.json"
+if [ -n "$peers" ]; then
   node "$referee/run.mjs" --contender bench/contender.mjs --threads 1 --rounds 7 --only "$only" --json "$out/peers-$part.json"
-else
-  node bench/run.mjs --only "$only" --json "$out/peers-$part.json"
 fi
 for kernel in scores cache memory; do
   printf '\n%s\n' "$kernel"
   node "bench/$kernel.mjs" --only "$only" --json "$out/$kernel-$part.json"
 done
+printf '\nworkers\n'
+[ "$only" != . ] || node bench/workers.mjs | tee "$out/workers.txt"
 
 build_native_benches() {
   configure native -DPOSENC_BENCH=ON

@@ -20,22 +20,25 @@ export const plainJavaScript = {
   prepare: (kernel, w) => kernel.plain(w),
 };
 
-/** Nothing where it is not installed. */
-export async function onnxRuntimeWeb() {
-  const version = peerVersion('onnxruntime-web');
+/** onnxruntime-web, or its native sibling; nothing where it is not installed. */
+export async function onnxRuntime(name) {
+  const version = peerVersion(name);
   if (!version) return undefined;
-  const ort = createRequire(join(peersRoot, 'package.json'))('onnxruntime-web');
-  ort.env.wasm.numThreads = 1;
+  const ort = createRequire(join(peersRoot, 'package.json'))(name);
+  const native = name === 'onnxruntime-node';
+  if (!native) ort.env.wasm.numThreads = 1;
   return {
-    who: 'ort-web',
+    who: native ? 'ort-node' : 'ort-web',
     version,
-    variants: (kernel, w, mode) => kernel.variants({ ...w, mode }),
+    variants: (kernel, w, mode) => kernel.variants({ ...w, mode, native }),
     async prepare(kernel, w, variant, mode) {
       const graph = new Graph(mode);
       const shape = kernel.onnx(w, graph, variant);
       const { bytes, result } = graph.finish(shape);
       const session = await ort.InferenceSession.create(bytes, {
-        executionProviders: ['wasm'],
+        executionProviders: [native ? 'cpu' : 'wasm'],
+        intraOpNumThreads: 1,
+        interOpNumThreads: 1,
         graphOptimizationLevel: mode === 'resident' ? 'disabled' : 'all',
         logSeverityLevel: 3,
       });

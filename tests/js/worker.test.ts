@@ -15,6 +15,7 @@ beforeAll(async () => {
 afterAll(() => pe.dispose());
 
 const [q, k, v] = [1, 2, 3].map((seed) => randomTensor([2, 4, 9, 8], seed));
+const long = [1, 2, 3].map((seed) => randomTensor([8, 2000, 32], seed));
 
 async function failure(promise: Promise<unknown>): Promise<PosencError> {
   const error = await promise.then(
@@ -263,7 +264,6 @@ describe('what stays in a worker', () => {
 });
 
 describe('a signal', () => {
-  const long = [1, 2, 3].map((seed) => randomTensor([8, 2000, 32], seed));
   const work = (signal: AbortSignal) => pe.attention(long[0], long[1], long[2], { signal });
 
   it('that has gone off stops a call before it begins', async () => {
@@ -307,7 +307,8 @@ describe('a worker that is lost', () => {
     const own = await loadOwn();
     const rope = await own.encoding('rope', { headDim: 8 });
     const cache = await own.cache({ batch: 2, heads: 4, headDim: 8, capacity: 20 });
-    const running = failure(own.attention(q, cache, { append: { k, v } }));
+    // Long enough that its answer cannot be on the way already.
+    const running = failure(own.attention(long[0], long[1], long[2]));
     const waiting = rope.rotate(q);
     const waitingForCache = failure(cache.append(k, v));
     workers[0].break();

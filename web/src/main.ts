@@ -95,6 +95,8 @@ async function main(): Promise<void> {
     byId('questions-place').append(questionSwitch());
     new OrderLab(engine, store);
     performance.mark('first answer');
+    // The browser may show it, and take a click, before the next lab is built.
+    await new Promise((done) => setTimeout(done));
     new AtlasLab(engine, store);
     lazy = new LazyLabs(engine, store);
     byId('build-info').textContent = `posenc ${engine.info.version}, ${engine.info.build} build.`;
