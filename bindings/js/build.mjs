@@ -109,13 +109,12 @@ await build({
   build: {
     outDir: file('build/dist/joined'),
     ssr: true, // leaves addresses of files beside the module as they are written
-    minify: false,
     target: 'es2022',
     rolldownOptions: {
       input: inputs,
       preserveEntrySignatures: 'strict',
-      external: /posenc\.mjs$/,
-      output: { entryFileNames: '[name].js', chunkFileNames: 'node-[name].js' },
+      external: /(posenc\.mjs|encodings\.gen\.js)$/,
+      output: { entryFileNames: '[name].js', chunkFileNames: 'node-[name].js', minify: true },
     },
   },
 });
