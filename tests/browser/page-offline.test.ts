@@ -106,12 +106,12 @@ describe('the page without a network', () => {
     }, until);
   }
   const offered = (page: Page) => page.locator('.toast').getByRole('button', { name: 'Load it' });
-  /** Without the reload that waiting too long leads to. */
+  /** Without the reload that waiting too long leads to; on a crowded machine the old worker may be busy for a while. */
   async function take(page: Page): Promise<void> {
     await page.evaluate(() => {
       window.setTimeout = (() => 0) as unknown as typeof setTimeout;
     });
-    await Promise.all([page.waitForEvent('load'), offered(page).click()]);
+    await Promise.all([page.waitForEvent('load', { timeout: 60_000 }), offered(page).click()]);
     await page.waitForSelector('html[data-ready="true"]');
   }
   const versions = (page: Page) =>
