@@ -6,29 +6,28 @@ import { Window } from '../draw/cursor.ts';
 import { Curves } from '../draw/curve.ts';
 import { HeatMap, Legend } from '../draw/heatmap.ts';
 import { centred } from '../draw/raster.ts';
-import { brief, exact, grouped, ticks } from '../draw/scale.ts';
+import { brief, exact, ticks } from '../draw/scale.ts';
 import { type Engine, manifest, type Problem, problemOf } from '../engine.ts';
 import { diverging } from '../model/colour.ts';
 import type { EncodingInfo } from '../model/manifest.ts';
-import { tokensWithin } from '../model/places.ts';
 import { untouched } from '../model/settings.ts';
 import { infoOf, lengths, type State, type Store } from '../model/state.ts';
 import { atlasCode } from '../parts/code.ts';
 import { NumberControl, SwitchControl } from '../parts/control.ts';
 import { EncodingControls } from '../parts/encoding-controls.ts';
-import { Guess } from '../parts/guess.ts';
 import { NumberTable } from '../parts/number-table.ts';
 import { offer } from '../parts/programs.ts';
 import { copy } from '../parts/save.ts';
 import { isDark, onTheme } from '../theme.ts';
 import { atlasCursor } from './atlas-cursor.ts';
 import { numbersOf, type Shown, saveCsv, savePng } from './atlas-export.ts';
+import { atlasQuestion } from './atlas-question.ts';
 import { facts } from './facts.ts';
 import { Gallery } from './gallery.ts';
-import { atlasNotice } from './notices.ts';
+import { atlasNotice, curveSentence } from './notices.ts';
 
-/** A distance that the usual length does not show. */
-const far = 4096;
+/** What the figures depend on, besides the head where there is one for each. */
+const drawn = ['encoding', 'settings', 'length', 'logarithmic'] as const;
 
 export class AtlasLab {
   readonly #cursor = atlasCursor;
@@ -118,17 +117,14 @@ export class AtlasLab {
         ),
       ),
     );
-    const guess = this.#question();
+    const guess = atlasQuestion(engine, store, () => this.#picture);
     byId('atlas-body').prepend(guess.root);
     guess.show();
     this.#cursor.subscribe(() => this.#point());
     store.subscribe((state, previous) => {
       if (state.encoding !== previous.encoding) guess.reset();
       if (
-        state.encoding !== previous.encoding ||
-        state.settings !== previous.settings ||
-        state.length !== previous.length ||
-        state.logarithmic !== previous.logarithmic ||
+        drawn.some((key) => state[key] !== previous[key]) ||
         (state.head !== previous.head && this.#picture?.head !== undefined)
       )
         this.#redraw();
@@ -140,33 +136,6 @@ export class AtlasLab {
     this.#draw();
     this.#gallery.draw(isDark());
     offer('atlas', () => this.#code());
-  }
-
-  #question(): Guess {
-    const info = () => infoOf(manifest, this.store.get());
-    const fits = (): boolean => {
-      const { length, settings } = this.store.get();
-      return (
-        length <= far && tokensWithin(info(), settings, far + 1) > far && !info().remapsDistance
-      );
-    };
-    return new Guess({
-      ask: () =>
-        fits()
-          ? `The curve below ends early. At distance ${grouped(far)}, will that of ${info().title} lie above ${this.#picture?.baseline ?? 0}?`
-          : undefined,
-      choices: ['Above', 'Not above'],
-      answer: () => {
-        const { settings, head } = this.store.get();
-        const picture = pictureOf(this.engine, info(), settings, far + 1, head);
-        const value = picture.curves[0]?.values[far - picture.first] ?? Number.NaN;
-        this.store.set({ length: far + 1 });
-        return {
-          right: Number(!(value > picture.baseline)),
-          text: `${picture.curveName} at ${grouped(far)}: ${exact(value)}.`,
-        };
-      },
-    });
   }
 
   #code(): string {
@@ -282,7 +251,7 @@ export class AtlasLab {
       margins,
       name: picture.curveName,
       columnName: 'distance δ',
-      label: this.#sentence(info, picture),
+      label: curveSentence(info, picture),
     });
     this.#legend.show(picture.cellName, range, colours);
     this.#table.show(numbersOf(info, picture));
@@ -292,16 +261,6 @@ export class AtlasLab {
     );
     setText(this.#notice, atlasNotice(info, picture));
     this.#point(false);
-  }
-
-  /** The curve in one sentence, for those who do not see it. */
-  #sentence(info: EncodingInfo, picture: Picture): string {
-    const values = picture.curves[0]?.values ?? new Float64Array(1);
-    const zero = -picture.first;
-    const last = values.length - 1;
-    const crossing = values.findIndex((value, i) => i > zero && value < 0);
-    const below = crossing < 0 ? 'never below zero' : `first below zero at ${crossing - zero}`;
-    return `${info.title}, ${picture.curveName}${picture.perRow ? `, ${picture.curves.length} lines, the first` : ''}: ${brief(values[zero] ?? 0)} at distance 0, ${brief(values[last] ?? 0)} at ${last - zero}, ${below}.`;
   }
 
   #point(speak = true): void {

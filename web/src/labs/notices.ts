@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // "What to notice": at most forty words, chosen by what is on screen.
 import type { Picture } from '../compute/picture.ts';
+import { brief } from '../draw/scale.ts';
 import { type EncodingInfo, sitesInWords } from '../model/manifest.ts';
 
 export interface OrderFacts {
@@ -82,3 +83,13 @@ export function atlasNotice(info: EncodingInfo, picture: Picture): string {
 }
 
 export const wordCount = (text: string): number => text.split(/\s+/).filter(Boolean).length;
+
+/** The curve in one sentence, for those who do not see it. */
+export function curveSentence(info: EncodingInfo, picture: Picture): string {
+  const values = picture.curves[0]?.values ?? new Float64Array(1);
+  const zero = -picture.first;
+  const last = values.length - 1;
+  const crossing = values.findIndex((value, i) => i > zero && value < 0);
+  const below = crossing < 0 ? 'never below zero' : `first below zero at ${crossing - zero}`;
+  return `${info.title}, ${picture.curveName}${picture.perRow ? `, ${picture.curves.length} lines, the first` : ''}: ${brief(values[zero] ?? 0)} at distance 0, ${brief(values[last] ?? 0)} at ${last - zero}, ${below}.`;
+}

@@ -2,11 +2,7 @@
 // Lab 3: attention on the visitor's words, under two encodings.
 import {
   headDimOf,
-  type Mask,
   mapOf,
-  masks,
-  type Part,
-  parts,
   type Question,
   rigidity,
   variation,
@@ -16,51 +12,31 @@ import { afterwards, box, byId, framed, h, setText } from '../../dom.ts';
 import { scientific } from '../../draw/scale.ts';
 import { type Engine, manifest, problemOf } from '../../engine.ts';
 import { sequential } from '../../model/colour.ts';
-import { differ, fallbacks, type KeyName, type Values } from '../../model/keys.ts';
+import { differ, type KeyName } from '../../model/keys.ts';
 import { actsNowhere, type EncodingInfo } from '../../model/manifest.ts';
 import { shuffled } from '../../model/random.ts';
 import { untouched } from '../../model/settings.ts';
 import { infoOf, type Store } from '../../model/state.ts';
-import { ChoiceControl, NumberControl } from '../../parts/control.ts';
 import { Guess } from '../../parts/guess.ts';
 import { layerCode } from '../../parts/layer-code.ts';
 import { PlotPanel } from '../../parts/plot-panel.ts';
 import { offer } from '../../parts/programs.ts';
 import { copy } from '../../parts/save.ts';
 import { isDark, onTheme } from '../../theme.ts';
+import { WordsControls } from './controls.ts';
 import { Heads } from './heads.ts';
 import { Maps } from './maps.ts';
 import { still, wordsNotice } from './notice.ts';
 import { RowView } from './row.ts';
 import { remarksOf, type Shown, saveCsv, savePng } from './save.ts';
-import { mostTokens, orderFrom, orderText, percent, tokensOf } from './text.ts';
+import { mostTokens, orderFrom, orderText, tokensOf } from './text.ts';
+import { tilesOf } from './tiles.ts';
+import { variationFigure } from './variation.ts';
 
-const maskNames: Record<Mask, string> = {
-  open: 'None',
-  causal: 'Causal',
-  window: 'Window',
-  first: 'First + window',
-  prefix: 'Prefix',
-};
-const partNames: Record<Part, string> = {
-  both: 'Words and places',
-  content: 'Words only',
-  position: 'Places only',
-};
-type NumberKey = 'seed' | 'sharp' | 'span' | 'cap';
-const limits: Record<NumberKey, readonly [least: number, most: number]> = {
-  seed: [0, 999],
-  sharp: [0, 8],
-  span: [1, mostTokens],
-  cap: [0, 1000],
-};
 /** What this lab shows depends on, besides the encoding. */
 const own = 'say cut with heads width seed sharp cap hide span part one row mix'.split(
   ' ',
 ) as KeyName[];
-
-/** More points than these are a line. */
-const mostDots = 64;
 
 class WordsLab {
   readonly #text = h('textarea', {
@@ -75,8 +51,7 @@ class WordsLab {
   });
   readonly #hint = h('p', { class: 'control-doc', id: 'words-hint' });
   readonly #selects: readonly [HTMLSelectElement, HTMLSelectElement];
-  readonly #choices: readonly { readonly control: ChoiceControl; show(values: Values): void }[];
-  readonly #numbers: Record<NumberKey, NumberControl>;
+  readonly #controls: WordsControls;
   readonly #problem = h('p', { class: 'control-error', role: 'alert', hidden: true });
   readonly #maps = new Maps((place) => this.#look(place));
   readonly #heads = new Heads((one) => this.store.put({ one }));
@@ -138,77 +113,7 @@ class WordsLab {
         ...titles(),
       ),
     ];
-    this.#choices = [
-      this.#choice(
-        'part',
-        'What counts',
-        'Blanks the meaning of the words, or their places.',
-        parts.map((part) => [part, partNames[part]] as const),
-        (value) => ({ part: value as Part }),
-      ),
-      this.#choice(
-        'hide',
-        'Mask',
-        'First: the two first words stay in sight.',
-        masks.map((mask) => [mask, maskNames[mask]] as const),
-        (value) => ({ hide: value as Mask }),
-      ),
-      this.#choice(
-        'cut',
-        'Cut into',
-        '',
-        [
-          ['words', 'Words'],
-          ['letters', 'Letters'],
-        ],
-        (value) => ({ cut: value as Values['cut'], mix: '', row: 0 }),
-      ),
-      this.#choice(
-        'heads',
-        'Heads',
-        '',
-        ['1', '2', '4', '8'].map((n) => [n, n] as const),
-        (value) => ({ heads: Number(value), one: -1 }),
-      ),
-      this.#choice(
-        'width',
-        'Width',
-        'Of all heads together.',
-        ['16', '32', '64', '128'].map((n) => [n, n] as const),
-        (value) => ({ width: Number(value) }),
-      ),
-    ];
-    const number = (
-      key: NumberKey,
-      name: string,
-      doc: string,
-      high: number,
-      step: number,
-    ): NumberControl =>
-      new NumberControl(
-        key,
-        { name, doc },
-        { low: limits[key][0], high, step, logarithmic: false },
-        (value, committed) => this.#set(key, value, committed),
-      );
-    this.#numbers = {
-      sharp: number(
-        'sharp',
-        'Sharpness',
-        'Scales content against position; 0 leaves position alone.',
-        4,
-        0.1,
-      ),
-      span: number('span', 'Window or prefix', 'Words that a window or a prefix takes in.', 32, 1),
-      cap: number(
-        'cap',
-        'Soft cap',
-        'Bends scores: cap · tanh(score / cap), before any bias. 0 leaves them alone.',
-        50,
-        0.5,
-      ),
-      seed: number('seed', 'Seed', 'Another one, other projections.', 99, 1),
-    };
+    this.#controls = new WordsControls((values, committed) => store.put(values, committed));
     const button = (text: string, click: () => void, primary = false): HTMLButtonElement =>
       h('button', { type: 'button', click, ...(primary ? { class: 'primary' } : {}) }, text);
     byId('words-body').append(
@@ -220,18 +125,14 @@ class WordsLab {
         button('Shuffle the words', () => this.#shuffle(), true),
         button('As typed', () => store.put({ mix: '' })),
       ),
-      box('words-switches', ...this.#choices.slice(0, 2).map(({ control }) => control.root)),
+      box('words-switches', ...this.#controls.above),
       this.#problem,
       this.#maps.root,
       box('words-answer', box('what', h('h3', {}, 'What to notice'), this.#notice), this.#tiles),
       this.#heads.root,
       this.#row.root,
       this.#panel.root,
-      box(
-        'words-controls',
-        ...this.#choices.slice(2).map(({ control }) => control.root),
-        ...Object.values(this.#numbers).map(({ root }) => root),
-      ),
+      box('words-controls', ...this.#controls.below),
       box(
         'button-row',
         button('All weights as CSV', () => this.#save(saveCsv)),
@@ -248,34 +149,6 @@ class WordsLab {
     onTheme(this.#redraw);
   }
 
-  #choice(
-    key: 'cut' | 'part' | 'hide' | 'heads' | 'width',
-    name: string,
-    doc: string,
-    options: readonly (readonly [string, string])[],
-    change: (value: string) => Partial<Values>,
-  ): { control: ChoiceControl; show(values: Values): void } {
-    const control = new ChoiceControl(
-      key,
-      { name, doc },
-      options,
-      (value) => this.store.put(change(value ?? '')),
-      false,
-    );
-    return { control, show: (values) => control.show(String(values[key]), true) };
-  }
-  #set(key: NumberKey, value: number | undefined, committed: boolean): void {
-    const asked = value ?? fallbacks[key];
-    const [least, most] = limits[key];
-    const fits =
-      asked >= least &&
-      asked <= most &&
-      (key === 'sharp' || key === 'cap' || Number.isInteger(asked));
-    this.#numbers[key].problem(
-      fits ? undefined : `${key} must be from ${least} to ${most}, got ${value}`,
-    );
-    if (fits) this.store.put({ [key]: asked } as Partial<Values>, committed);
-  }
   #type(committed: boolean): void {
     const say = this.#text.value;
     if (say === this.store.get().values.say && !committed) return;
@@ -314,9 +187,7 @@ class WordsLab {
         ? `The first ${mostTokens} tokens are used.`
         : `${tokens.length} ${values.cut}. Equal ones are equal vectors.`,
     );
-    for (const { show } of this.#choices) show(values);
-    for (const key of Object.keys(this.#numbers) as NumberKey[])
-      this.#numbers[key].show(values[key], values[key] === fallbacks[key]);
+    this.#controls.show(values);
     const a = infoOf(manifest, state);
     const b = manifest.find(({ id }) => id === values.with) ?? manifest.find(actsNowhere) ?? a;
     this.#selects[0].value = a.id;
@@ -383,19 +254,7 @@ class WordsLab {
     const mean = elsewhere.reduce((sum, value) => sum + value, 0) / count;
     const at = elsewhere.indexOf(Math.max(...elsewhere));
     const most = { word: words[at] ?? '', share: elsewhere[at] ?? 0 };
-    this.#tile([
-      ['Attention elsewhere', percent(mean), 'mean total variation of A and B', mean],
-      ...(['A', 'B'] as const).map((letter, which): [string, string, string, number] => [
-        `${letter} when words move`,
-        moved ? scientific(rigid[which] ?? 0) : '—',
-        moved
-          ? (rigid[which] ?? 0) <= still
-            ? 'the map moves along'
-            : 'largest change of a weight'
-          : 'shuffle to see',
-        rigid[which] ?? 0,
-      ]),
-    ]);
+    this.#tiles.replaceChildren(...tilesOf(mean, moved, rigid));
     setText(
       this.#notice,
       wordsNotice({
@@ -419,45 +278,9 @@ class WordsLab {
         names,
         choose: (at) => this.#look(at),
       });
-      this.#panel.show({
-        title: 'How much of each word’s attention lies elsewhere',
-        plot: {
-          xs: Float64Array.from({ length: count }, (_, i) => i + 1),
-          series: [{ name: 'A against B', letter: 'V', look: 0, values: elsewhere }],
-          xName: 'place',
-          yName: 'total variation',
-          yRange: [0, Math.max(0.1, ...elsewhere) * 1.1],
-          dots: count <= mostDots,
-          label: `Total variation between A and B for ${count} words: ${percent(mean)} on average, most for ${most.word}, ${percent(most.share)}.`,
-        },
-        xText: (column) => `place ${column + 1}: ${words[column]}`,
-        table: {
-          caption: 'Total variation of each row',
-          lines: count,
-          lineName: 'word',
-          lineText: (line) => words[line] ?? '',
-          columns: ['total variation'],
-          cell: (line) => elsewhere[line] ?? Number.NaN,
-        },
-        remarks: remarksOf(shown),
-      });
+      this.#panel.show(variationFigure(words, { elsewhere, mean, most }, remarksOf(shown)));
     });
   }
-  #tile(
-    rows: readonly (readonly [name: string, value: string, note: string, exact: number])[],
-  ): void {
-    this.#tiles.replaceChildren(
-      ...rows.map(([name, value, note, exact]) =>
-        box(
-          'tile',
-          h('dt', {}, name),
-          h('dd', { class: 'tile-value', 'data-value': exact }, value),
-          h('dd', { class: 'tile-note' }, note),
-        ),
-      ),
-    );
-  }
-
   #save(as: (shown: Shown) => void): void {
     if (this.#shown) as(this.#shown);
   }
