@@ -19,6 +19,7 @@ target_compile_options(posenc PUBLIC -ffp-contract=off)
 target_compile_options(posenc PRIVATE -fno-exceptions -fno-rtti)
 if(EMSCRIPTEN)
   target_compile_options(posenc PUBLIC -msimd128)
+  target_compile_definitions(posenc PUBLIC "$<BUILD_INTERFACE:POSENC_KERNELS_APART>")  # wasm.cmake compiles the rest for size
 endif()
 posenc_our_code(posenc)
 if(POSENC_DEVELOPER)

@@ -182,7 +182,7 @@ describe('Lab 1', () => {
       expect(shown.get(`${distance}|counts as`)).toBe(Math.min(distance, 4));
       expect(shown.get(`${distance}|distance`)).toBe(distance);
     }
-    expect(await page.locator('#atlas .notice-text').textContent()).toContain('below 5');
+    expect(await page.locator('#atlas-body .notice-text').textContent()).toContain('below 5');
     await end();
   });
 
@@ -241,7 +241,7 @@ describe('Lab 1', () => {
     const save = async (name: string) => {
       const [download] = await Promise.all([
         page.waitForEvent('download'),
-        page.getByRole('button', { name, exact: true }).click(),
+        page.locator('#atlas-body').getByRole('button', { name, exact: true }).click(),
       ]);
       return readFileSync(await download.path());
     };

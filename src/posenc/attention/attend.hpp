@@ -56,9 +56,9 @@ class Attend {
       scores_.compute(block, keys);
       const Index width = round_up(keys.count, panel_width<Arch>);
       for (Index i = 0; i < block.rows(); ++i) {
-        const auto [first, last] = scores_.columns(block, i, keys);
+        const auto [first, last] = scores_.columns(i, keys);
         const float factor = absorb<Arch>(states_[i], scores_.tile.row(i), first, last, width);
-        if (factor != 1.0f) rescale(sums_.row(i), factor);
+        if (factor != 1.0f) scale_to<Arch>(sums_.row(i), factor, sums_.row(i), sums_.cols);
       }
       add_values(block, keys);
     });
@@ -86,10 +86,10 @@ class Attend {
     for (Index i = 0; i < block.rows(); i += tile_rows) {
       const auto [first, last] = scores_.reach(block, i, keys);
       if (first >= last) continue;
-      for (Index c = 0; c < sums_.cols; c += panel_width<Arch>)
-        RegisterTile<Arch>::product(weights.row(i) + first, weights.stride,
-                                    scores_.panels.values(c, keys.first + first), last - first)
-            .add_to(sums_.row(i) + c, sums_.stride);
+      View2<const float> part = weights.slice(i, tile_rows);
+      part.data += first;
+      add_product<Arch>(part, scores_.panels.values(0, keys.first + first),
+                        scores_.panels.padded_keys, last - first, true, sums_.slice(i, tile_rows));
     }
   }
 
@@ -153,22 +153,13 @@ class Attend {
             .head = seg.head};
   }
 
-  void rescale(float* row, float factor) {
-    for_each_vector<Arch>(sums_.cols, [&](Index c, auto io) {
-      io.store(io.load(row + c) * xsimd::batch<float, Arch>(factor), row + c);
-    });
-  }
-
   void finish(const Block& block) {
     for (Index i = 0; i < block.rows(); ++i) {
       const Index h = block.head(i), t = block.query(i);
       RowState& state = states_[i];
       const float sunk = a_.sinks == nullptr ? 1.0f : absorb_sink<Arch>(state, a_.sinks[h]);
-      const xsimd::batch<float, Arch> inverse(state.sum == 0.0f ? 0.0f : sunk / state.sum);
-      float* out = a_.output.at(block.batch, h, t);
-      const float* sums = sums_.row(i);
-      for_each_vector<Arch>(
-          s_.value_dim, [&](Index c, auto io) { io.store(io.load(sums + c) * inverse, out + c); });
+      scale_to<Arch>(sums_.row(i), state.sum == 0.0f ? 0.0f : sunk / state.sum,
+                     a_.output.at(block.batch, h, t), s_.value_dim);
       if (a_.log_sum_exp != nullptr)
         a_.log_sum_exp[a_.result_row(block.batch, h, t)] = state.log_sum_exp();
     }
@@ -182,7 +173,7 @@ class Attend {
     scores_.for_each_tile(block, [&](const KeyTile& keys) {
       scores_.compute(block, keys);
       for (Index i = 0; i < block.rows(); ++i) {
-        const auto [first, last] = scores_.columns(block, i, keys);
+        const auto [first, last] = scores_.columns(i, keys);
         float* row = scores_.tile.row(i);
         normalise<Arch>(states_[i], row, first, last);
         std::copy(row + first, row + last, weights_row(block, i) + keys.first + first);

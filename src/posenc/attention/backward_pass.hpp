@@ -68,7 +68,6 @@ class Backward {
 
  private:
   static constexpr Index width = panel_width<Arch>;
-  using V = xsimd::batch<float, Arch>;
 
   POSENC_COLD void carve_own(Arena& arena) {
     const Index rows = scores_.rows, tile = scores_.panels.tile_keys,
@@ -197,26 +196,19 @@ class Backward {
       float* row = weights_.row(i);
       std::fill_n(row, weights_.cols, minus_infinity);
       if (log_sum_exp_[i] != minus_infinity) {
-        const auto [first, last] = scores_.columns(block, i, keys);
+        const auto [first, last] = scores_.columns(i, keys);
         std::copy(scores_.tile.row(i) + first, scores_.tile.row(i) + std::max(first, last),
                   row + first);
       }
-      const V shift(log_sum_exp_[i] == minus_infinity ? 0.0f : log_sum_exp_[i]);
-      for (Index j = 0; j < weights_.cols; j += lanes<Arch>) {
-        // A score exceeds the logarithm of the sum by rounding at most.
-        const V x = V::load_unaligned(row + j) - shift;
-        exp_nonpositive<Arch>(xsimd::select(x > V(0.0f), V(0.0f), x)).store_unaligned(row + j);
-      }
+      final_weights<Arch>(row, weights_.cols, log_sum_exp_[i]);
     }
   }
 
   /// gradient_ = P (dP - delta), and exactly 0 where P is, whatever a hidden value holds.
   void differentiate_weights(const Block& block, const KeyTile& keys) {
     for (Index i = 0; i < block.rows(); i += tile_rows)
-      for (Index j = 0; j < keys.count; j += width)
-        RegisterTile<Arch>::product(out_.row(i), out_.stride,
-                                    value_columns_ + (keys.first + j) * s_.value_dim, s_.value_dim)
-            .store(gradient_.row(i) + j, gradient_.stride);
+      multiply_columns<Arch>(out_.row(i), out_.stride, value_columns_ + keys.first * s_.value_dim,
+                             s_.value_dim, 0, keys.count, gradient_.row(i), gradient_.stride);
     for (const Encoding* e : f_.encodings)
       for (Index i = 0; e->traits().sites.value && i < block.heads; ++i) {
         const Segment seg = block.segment(i);
@@ -231,15 +223,8 @@ class Backward {
                            .weights = gradient,
                            .sums = sums_of(*e)});
       }
-    for (Index i = 0; i < round_up(block.rows(), tile_rows); ++i) {
-      float *row = gradient_.row(i), *weights = weights_.row(i);
-      const V delta(delta_[i]);
-      for (Index j = 0; j < gradient_.cols; j += lanes<Arch>) {
-        const V p = V::load_unaligned(weights + j);
-        xsimd::select(p == V(0.0f), V(0.0f), p * (V::load_unaligned(row + j) - delta))
-            .store_unaligned(row + j);
-      }
-    }
+    for (Index i = 0; i < round_up(block.rows(), tile_rows); ++i)
+      through_softmax<Arch>(weights_.row(i), delta_[i], gradient_.row(i), gradient_.cols);
   }
 
   /// From the masked scores back to the products: biases first, which were added last.

@@ -159,4 +159,10 @@ bool all_finite(View2<const float> rows) {
   return xsimd::reduce_add(residue) == 0.0f;
 }
 
+POSENC_KERNEL(void dot_rows<xsimd::default_arch>(View2<const float>, View2<const float>, float*,
+                                                 Index));
+POSENC_KERNEL(void add_weighted_rows<xsimd::default_arch>(View2<const float>, View2<const float>,
+                                                          const float*, float*, Index));
+POSENC_KERNEL(bool all_finite<xsimd::default_arch>(View2<const float>));
+
 }  // namespace posenc

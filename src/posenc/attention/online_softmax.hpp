@@ -100,4 +100,34 @@ void normalise(const RowState& state, float* row, Index first, Index last) {
     (exp_nonpositive<Arch>(V::load_unaligned(row + j) - offset) * inverse).store_unaligned(row + j);
 }
 
+/// The same from the logarithm of the sum, for `width` scores, a multiple of the vector width; a row
+/// that saw nothing holds -infinity throughout.
+template <class Arch>
+void final_weights(float* row, Index width, float log_sum_exp) {
+  using V = xsimd::batch<float, Arch>;
+  const V shift(log_sum_exp == minus_infinity ? 0.0f : log_sum_exp);
+  for (Index j = 0; j < width; j += lanes<Arch>) {
+    // A score exceeds the logarithm of the sum by rounding at most.
+    const V x = V::load_unaligned(row + j) - shift;
+    exp_nonpositive<Arch>(xsimd::select(x > V(0.0f), V(0.0f), x)).store_unaligned(row + j);
+  }
+}
+
+/// The gradient of the weights becomes that of the scores: p (g - delta), and exactly 0 where the
+/// weight is, whatever a hidden value holds.
+template <class Arch>
+void through_softmax(const float* weights, float delta, float* gradient, Index width) {
+  using V = xsimd::batch<float, Arch>;
+  for (Index j = 0; j < width; j += lanes<Arch>) {
+    const V p = V::load_unaligned(weights + j);
+    xsimd::select(p == V(0.0f), V(0.0f), p * (V::load_unaligned(gradient + j) - V(delta)))
+        .store_unaligned(gradient + j);
+  }
+}
+
+POSENC_KERNEL(float absorb<xsimd::default_arch>(RowState&, float*, Index, Index, Index));
+POSENC_KERNEL(void normalise<xsimd::default_arch>(const RowState&, float*, Index, Index));
+POSENC_KERNEL(void final_weights<xsimd::default_arch>(float*, Index, float));
+POSENC_KERNEL(void through_softmax<xsimd::default_arch>(const float*, float, float*, Index));
+
 }  // namespace posenc

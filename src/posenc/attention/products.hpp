@@ -47,6 +47,16 @@ bool pack_rows(const float* rows, Index stride, Index n, Index depth, float* pan
   return xsimd::reduce_add(residue) == 0.0f;
 }
 
+/// out[r][first .. last) = a[r] · column for tile_rows rows, where pack_columns filled `panels`; columns
+/// around those may be written, as whole panels are.
+template <class Arch>
+void multiply_columns(const float* a, Index a_stride, const float* panels, Index depth, Index first,
+                      Index last, float* out, Index out_stride) {
+  constexpr Index width = panel_width<Arch>;
+  for (Index j = first / width * width; j < last; j += width)
+    RegisterTile<Arch>::product(a, a_stride, panels + j * depth, depth).store(out + j, out_stride);
+}
+
 /// out[r] += sum over i < depth of a[r][i] times line i of `panels`, which pack_rows filled. Rows come
 /// in whole groups of tile_rows. Where the lines are not all finite, those that meet a 0 are left
 /// out: 0 is what hidden pairs have, and NaN times it would spread.
@@ -68,5 +78,14 @@ void add_product(View2<const float> a, const float* panels, Index capacity, Inde
             add_scaled<Arch>(a.row(i)[k], panel + k * width, out.row(i) + c, width);
     }
 }
+
+POSENC_KERNEL(void pack_columns<xsimd::default_arch>(const float*, Index, Index, Index, float*,
+                                                     Index));
+POSENC_KERNEL(bool pack_rows<xsimd::default_arch>(const float*, Index, Index, Index, float*, Index,
+                                                  Index));
+POSENC_KERNEL(void multiply_columns<xsimd::default_arch>(const float*, Index, const float*, Index,
+                                                         Index, Index, float*, Index));
+POSENC_KERNEL(void add_product<xsimd::default_arch>(View2<const float>, const float*, Index, Index,
+                                                    bool, View2<float>));
 
 }  // namespace posenc

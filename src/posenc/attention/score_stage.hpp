@@ -71,6 +71,7 @@ class ScoreStage {
     carry_ = arena.take<float>(rows, sites.carry_width());
     temperatures_ = arena.take<float>(rows);
     seen_ = arena.take<SeenKeys>(rows);
+    hulls_ = arena.take<KeyRange>(rows);
   }
 
   /// Before the blocks of a key head.
@@ -100,13 +101,11 @@ class ScoreStage {
             a_.q_norm.apply(part.row(t), a_.shape.head_dim, seg.head);
       }
       for (Index i = 0; i < block.rows(); ++i) {
-        const xsimd::batch<float, Arch> scale(row_scale(block.query(i)));
-        float* row = all.row(i);
-        for_each_vector<Arch>(
-            all.cols, [&](Index k, auto io) { io.store(io.load(row + k) * scale, row + k); });
+        scale_to<Arch>(all.row(i), row_scale(block.query(i)), all.row(i), all.cols);
       }
       std::fill(all.row(block.rows()), all.row(rows), 0.0f);
     }
+    for (Index i = 0; i < block.rows(); ++i) hulls_[i] = seen(block, i).hull();
     fresh_ = true;
   }
 
@@ -125,8 +124,8 @@ class ScoreStage {
   }
 
   /// The columns of a tile from the first that row i may see to the last, before masks.
-  std::pair<Index, Index> columns(const Block& block, Index i, const KeyTile& keys) const {
-    const KeyRange r = seen(block, i).hull();
+  std::pair<Index, Index> columns(Index i, const KeyTile& keys) const {
+    const KeyRange& r = hulls_[i];
     return {std::clamp<Index>(r.first - keys.first, 0, keys.count),
             std::clamp<Index>(r.last - keys.first, 0, keys.count)};
   }
@@ -137,7 +136,7 @@ class ScoreStage {
   std::pair<Index, Index> reach(const Block& block, Index row, const KeyTile& keys) const {
     Index first = keys.count, last = 0;
     for (Index i = row; i < std::min(row + tile_rows, block.rows()); ++i) {
-      const auto [from, to] = columns(block, i, keys);
+      const auto [from, to] = columns(i, keys);
       if (from >= to) continue;
       first = std::min(first, from);
       last = std::max(last, to);
@@ -164,7 +163,7 @@ class ScoreStage {
   bool hides(const Block& block, const KeyTile& keys) const {
     if (visibility.has_mask() || visibility.has_gaps()) return true;
     for (Index i = 0; i < block.rows(); ++i)
-      if (columns(block, i, keys) != std::pair{Index{0}, keys.count}) return true;
+      if (columns(i, keys) != std::pair{Index{0}, keys.count}) return true;
     return false;
   }
 
@@ -289,10 +288,8 @@ class ScoreStage {
     const View2<float> q = queries(copy);
     for (Index i = 0; i < block.rows(); i += tile_rows) {
       const auto [first, last] = reach(block, i, keys);
-      for (Index j = first / width * width; j < last; j += width)
-        RegisterTile<Arch>::product(q.row(i), q.stride,
-                                    panels.keys(rotations.key_copy(copy), keys.first + j), q.cols)
-            .store(out + i * tile.stride + j, tile.stride);
+      multiply_columns<Arch>(q.row(i), q.stride, panels.keys(rotations.key_copy(copy), keys.first),
+                             q.cols, first, last, out + i * tile.stride, tile.stride);
     }
   }
 
@@ -336,7 +333,7 @@ class ScoreStage {
 
   void cap(const Block& block, const KeyTile& keys) const {
     for (Index i = 0; i < block.rows(); ++i) {
-      const auto [first, last] = columns(block, i, keys);
+      const auto [first, last] = columns(i, keys);
       if (first < last)
         soft_cap<Arch>(static_cast<float>(a_.softcap), tile.row(i) + first, last - first);
     }
@@ -345,7 +342,7 @@ class ScoreStage {
   /// Everything the rules hide becomes -infinity, for an encoding that sums over keys.
   void hide(const Block& block, const KeyTile& keys) const {
     for (Index i = 0; i < block.rows(); ++i) {
-      const auto [first, last] = columns(block, i, keys);
+      const auto [first, last] = columns(i, keys);
       std::fill_n(tile.row(i), first, minus_infinity);
       std::fill(tile.row(i) + last, tile.row(i) + keys.count, minus_infinity);
       visibility.hide_masked(block.batch, block.head(i), block.query(i), keys.first, tile.row(i),
@@ -364,7 +361,7 @@ class ScoreStage {
   }
   void mask(const Block& block, const KeyTile& keys) const {
     for (Index i = 0; i < block.rows(); ++i) {
-      const auto [first, last] = columns(block, i, keys);
+      const auto [first, last] = columns(i, keys);
       if (first < last)
         visibility.apply_mask(block.batch, block.head(i), block.query(i), keys.first + first,
                               tile.row(i) + first, last - first);
@@ -384,6 +381,7 @@ class ScoreStage {
   float* carry_ = nullptr;         ///< [rows, carry_width]
   float* temperatures_ = nullptr;  ///< [count of the block]
   SeenKeys* seen_ = nullptr;       ///< [count of the block]
+  KeyRange* hulls_ = nullptr;      ///< [rows]: from the first key that one may see to the last
 };
 
 }  // namespace posenc

@@ -110,6 +110,7 @@ Status KVCache::make_scratch(Scratch& scratch) const {
 template <class F>
 void KVCache::for_each_key(const NewTokens& t, Index from, Index to, const Scratch& scratch,
                            F&& f) const {
+  // At the width of the baseline, whichever kernels attend: a token is turned once, and read for ever after.
   using Arch = xsimd::default_arch;
   constexpr Index block = page_tokens;
   for (Index b = 0; b < o_.batch; ++b)

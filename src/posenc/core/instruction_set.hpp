@@ -15,7 +15,8 @@ inline constexpr std::array<std::string_view, 3> instruction_set_names{"baseline
                                                                        "avx512"};
 
 /// The widest that this library has kernels for and this machine runs, or the one that the
-/// environment variable POSENC_ARCH names, if it runs. Chosen once, at the first call.
+/// environment variable POSENC_ARCH names; the baseline if that name is unknown or does not run here.
+/// Chosen once, at the first call.
 InstructionSet instruction_set();
 
 /// Uses another from now on; encodings made before keep theirs. False, and nothing changes, where

@@ -18,6 +18,16 @@
 #define POSENC_DO_NOT_UNROLL
 #endif
 
+// The kernels of attention and rotation, for this machine's width. Where the build compiles their
+// callers for size (POSENC_KERNELS_APART) they are instantiated in kernels.cpp alone.
+#if !defined(POSENC_KERNELS_APART)
+#define POSENC_KERNEL(...) static_assert(true)
+#elif defined(POSENC_DEFINE_KERNELS)
+#define POSENC_KERNEL(...) template __VA_ARGS__
+#else
+#define POSENC_KERNEL(...) extern template __VA_ARGS__
+#endif
+
 // For functions whose work is O((T + S) D) beside kernels of O(T S D): compiled for size.
 #if defined(__GNUC__)
 #define POSENC_COLD [[gnu::cold]]
@@ -80,6 +90,13 @@ inline void add_scaled(float a, const float* x, float* y, Index n) {
   });
 }
 
+/// to = a * x, for n floats; `to` may be x.
+template <class Arch>
+void scale_to(const float* x, float a, float* to, Index n) {
+  const xsimd::batch<float, Arch> factor(a);
+  for_each_vector<Arch>(n, [&](Index i, auto io) { io.store(io.load(x + i) * factor, to + i); });
+}
+
 /// The inner product of n floats.
 template <class Arch>
 inline float dot(const float* x, const float* y, Index n) {
@@ -88,5 +105,7 @@ inline float dot(const float* x, const float* y, Index n) {
       n, [&](Index i, auto io) { sum = multiply_add<Arch>(io.load(x + i), io.load(y + i), sum); });
   return xsimd::reduce_add(sum);
 }
+
+POSENC_KERNEL(void scale_to<xsimd::default_arch>(const float*, float, float*, Index));
 
 }  // namespace posenc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What compilers do not find by themselves: the only file that names an instruction set.
+/// What compilers do not find by themselves: the only kernels written in a machine's own instructions.
 #pragma once
 
 #include <concepts>

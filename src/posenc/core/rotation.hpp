@@ -171,4 +171,7 @@ void rotate_rows(const Rotation& r, View2<float> rows, View2<const float> table,
   rotate_rows<Arch>(r, rows, rows, table, inverse);
 }
 
+POSENC_KERNEL(void rotate_rows<xsimd::default_arch>(const Rotation&, View2<const float>,
+                                                    View2<float>, View2<const float>, bool));
+
 }  // namespace posenc

@@ -28,11 +28,13 @@ inline xsimd::batch<float, Arch> tanh(xsimd::batch<float, Arch> x) {
 
 /// scores[j] becomes cap · tanh(scores[j] / cap), for n floats.
 template <class Arch>
-inline void soft_cap(float cap, float* scores, Index n) {
+void soft_cap(float cap, float* scores, Index n) {
   const xsimd::batch<float, Arch> bound(cap);
   for_each_vector<Arch>(n, [&](Index j, auto io) {
     io.store(bound * tanh<Arch>(io.load(scores + j) / bound), scores + j);
   });
 }
+
+POSENC_KERNEL(void soft_cap<xsimd::default_arch>(float, float*, Index));
 
 }  // namespace posenc

@@ -4,7 +4,6 @@
 import type { LoadWorker } from 'posenc/worker';
 import type { Host } from '../../../dist/load.js';
 import type { Spawn } from '../../../dist/remote/lane.js';
-import { createWorkerLoad } from '../../../dist/remote/load.js';
 import { inNode } from './instance.ts';
 
 interface Breakable {
@@ -24,7 +23,14 @@ export async function loadBreakable(
   const workers: Breakable[] = [];
   const url = new URL(script, import.meta.url);
   const spawn = inNode ? await inThread(url, workers) : inPage(url, workers);
+  const { createWorkerLoad } = await remoteHere();
   return { load: createWorkerLoad(await hostHere(), spawn), workers };
+}
+
+/** Node's entries are joined with what they share, so that errors are of one class there. */
+async function remoteHere(): Promise<typeof import('../../../dist/remote/load.js')> {
+  const joined = '../../../dist/remote-load.node.js';
+  return inNode ? import(/* @vite-ignore */ joined) : import('../../../dist/remote/load.js');
 }
 
 async function hostHere(): Promise<Host> {

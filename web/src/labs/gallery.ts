@@ -19,6 +19,8 @@ export class Gallery {
     h('legend', { class: 'visually-hidden' }, 'Encoding'),
   );
   readonly #later = afterwards();
+  #dark = false;
+  #near = false;
   readonly #items = new Map<string, { input: HTMLInputElement; canvas: HTMLCanvasElement }>();
 
   constructor(
@@ -44,14 +46,29 @@ export class Gallery {
         ),
       );
     }
+    const observer = new IntersectionObserver(
+      (entries) => {
+        if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
+        observer.disconnect();
+        this.#near = true;
+        this.#drawAll();
+      },
+      { rootMargin: '25% 0px' },
+    );
+    observer.observe(this.root);
   }
   select(id: string): void {
     const item = this.#items.get(id);
     if (item) item.input.checked = true;
   }
-  /** A few at a time: all of them at once would hold up the first answer of the page. */
+  /** Not before somebody comes near: the tables of all encodings take longer to make than the rest of the page. */
   draw(dark: boolean): void {
-    const colours = diverging(dark);
+    this.#dark = dark;
+    if (this.#near) this.#drawAll();
+  }
+  /** A few at a time, so that scrolling stays smooth. */
+  #drawAll(): void {
+    const colours = diverging(this.#dark);
     const left = [...manifest];
     const some = (): void => {
       const start = performance.now();

@@ -254,7 +254,9 @@ class TrainLab {
     this.#accuracy.root.hidden = drawn.length === 0;
     this.#loss.root.hidden = !drawn.some(({ now, before }) => now.length + before.length > 1);
     if (drawn.length) this.#accuracy.show(accuracyPanel(drawn, setup, remarks));
-    if (!this.#loss.root.hidden) this.#loss.show(lossPanel(drawn, remarks));
+    // In a task of its own, so that neither figure keeps the page busy for long.
+    if (!this.#loss.root.hidden)
+      requestAnimationFrame(() => setTimeout(() => this.#loss.show(lossPanel(drawn, remarks)), 0));
     setText(this.#notice, trainNotice(drawn, setup));
     this.#tell();
   }
