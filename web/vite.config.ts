@@ -27,7 +27,10 @@ const contentSecurityPolicy: Plugin = {
   ],
 };
 
-/** Two files of onnxruntime-web, for the benchmark alone: beside the page and in no bundle, so that only a click loads them. */
+/**
+ * Two files of onnxruntime-web, for the benchmark alone: beside the page and in no bundle, so that only a click loads them.
+ * Their licence goes with them; the npm package has the name of it and not the text.
+ */
 const peerFolder = dirname(createRequire(import.meta.url).resolve('onnxruntime-web/wasm'));
 const peerFiles = ['ort.wasm.bundle.min.mjs', 'ort-wasm-simd-threaded.wasm'] as const;
 const peerVersion: string = JSON.parse(
@@ -57,6 +60,7 @@ const benchmarkPeer: Plugin = {
     mkdirSync(join(dir, peer.folder), { recursive: true });
     for (const name of peerFiles)
       copyFileSync(join(peerFolder, name), join(dir, peer.folder, name));
+    copyFileSync(here('./onnxruntime-web.license.txt'), join(dir, peer.folder, 'LICENSE.txt'));
   },
 };
 

@@ -3,8 +3,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { check, race } from '../../web/src/bench/measure.ts';
 import { plainAttention, plainRotation } from '../../web/src/bench/plain.ts';
+import type { Outcome } from '../../web/src/bench/protocol.ts';
 import { drift, quantile, ratioOf, verdictOf } from '../../web/src/bench/statistics.ts';
 import { difference, passes, reference, workload, works } from '../../web/src/bench/workloads.ts';
+import { benchNotice, linesOf, rowsOf } from '../../web/src/labs/bench/report.ts';
 import { uniform } from '../../web/src/model/random.ts';
 import { PageDriver, settled, suitsEverybody } from './page-driver.ts';
 
@@ -82,6 +84,46 @@ describe('the gate', () => {
   });
 });
 
+describe('the report', () => {
+  const found = (...refused: string[]): Outcome => {
+    const all = ['posenc', 'posenc, relaxed', 'onnxruntime-web'];
+    return {
+      order: { work: 'decode', size: 'tiny', samples: 30, seed: 1, wrong: false, batch: 20 },
+      title: '',
+      operations: 1e6,
+      checked: all.map((name) => ({
+        name,
+        how: '',
+        difference: { relative: 0 },
+        passed: !refused.includes(name),
+      })),
+      timed: all
+        .filter((name) => !refused.includes(name))
+        .map((name) => ({
+          name,
+          calls: 1,
+          samples: Array.from({ length: 30 }, (_, i) => name.length + i / 100),
+        })),
+    } as unknown as Outcome;
+  };
+  const ratios = (outcome: Outcome) => linesOf(outcome).map(({ ratio }) => ratio !== undefined);
+
+  it('measures by this library as it comes', () => {
+    expect(ratios(found())).toEqual([false, true, true]);
+    expect(rowsOf(found())[0]?.at(-1)).toContain('measured by');
+    expect(ratios(found('posenc, relaxed'))).toEqual([false, true]);
+    expect(benchNotice(found())).toContain('times as long as posenc');
+  });
+  it('makes nobody else the measure when this library was refused', () => {
+    const outcome = found('posenc');
+    expect(ratios(outcome)).toEqual([false, false]);
+    const last = rowsOf(outcome).map((cells) => cells.at(-1));
+    expect(last[0]).toContain('refused');
+    expect(last.slice(1)).toEqual(['posenc has no time', 'posenc has no time']);
+    expect(benchNotice(outcome)).toContain('nothing is compared');
+  });
+});
+
 describe('the benchmark on the page', () => {
   let driver: PageDriver;
   beforeAll(async () => {
@@ -104,11 +146,12 @@ describe('the benchmark on the page', () => {
         `${state(work)}&wrong=1`,
       );
       await settled(page);
-      await page.locator('#bench-run').click();
-      await page
-        .locator('#bench-step')
-        .filter({ hasText: /^(?!Done)/ })
-        .waitFor();
+      // The end of the run before is not taken for the end of this one.
+      const step = await page.evaluate(() => {
+        (document.querySelector('#bench-run') as HTMLButtonElement).click();
+        return document.querySelector('#bench-step')?.textContent;
+      });
+      expect(step).toBe('Starting…');
       await page.waitForSelector(done);
       const rows = await page.locator('#bench-table tbody tr').evaluateAll((all) =>
         all.map((row) => ({

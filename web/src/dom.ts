@@ -101,7 +101,7 @@ export function toast(text: string): void {
   setTimeout(() => item.remove(), 12000);
 }
 
-/** Stays until it is taken or closed. */
-export function offer(text: string, name: string, take: () => void): void {
-  raise(text, h('button', { type: 'button', class: 'primary', click: take }, name));
+/** Stays until it is taken, closed or removed. */
+export function offer(text: string, name: string, take: () => void): HTMLElement {
+  return raise(text, h('button', { type: 'button', class: 'primary', click: take }, name));
 }

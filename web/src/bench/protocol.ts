@@ -16,6 +16,9 @@ export interface Order {
   readonly batch: number;
 }
 
+/** What the others are measured by: this library as it comes. */
+export const ownName = 'posenc';
+
 export interface Checked {
   readonly name: string;
   readonly how: string;

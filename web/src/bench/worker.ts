@@ -6,7 +6,7 @@ import { type Contender, check, race } from './measure.ts';
 import { biasInfo, rotationInfo } from './own.ts';
 import { loadPeer, peerContenders, peerVersion } from './peer.ts';
 import { plainAttention, plainRotation } from './plain.ts';
-import type { Checked, News, Order } from './protocol.ts';
+import { type Checked, type News, type Order, ownName } from './protocol.ts';
 import { headDim, heads, reference, type Workload, workload } from './workloads.ts';
 
 const tell = (news: News): void => postMessage(news);
@@ -45,13 +45,13 @@ function wrongContender(load: Workload): Contender {
   };
 }
 
-/** The faster build where there is one and the browser can run it. */
-async function relaxedEngine(): Promise<Engine | undefined> {
+/** The faster build where there is one, and whether the browser could run it. */
+async function relaxedBuild(): Promise<{ engine?: Engine; runs: boolean }> {
   try {
     const engine = (await loadPosenc({ build: 'relaxed', fresh: true })) as unknown as Engine;
-    return engine.info.build === 'relaxed' ? engine : undefined;
-  } catch {
-    return undefined;
+    return { engine, runs: true };
+  } catch (error) {
+    return { runs: (error as { code?: unknown }).code !== 'UNSUPPORTED' };
   }
 }
 
@@ -67,22 +67,16 @@ function clockStep(): number {
   return least;
 }
 
-/** The smallest module with a relaxed instruction: madd of three vectors of zeros. */
-const relaxedProbe = Uint8Array.of(
-  ...[0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 19, 1, 17, 0],
-  ...[65, 0, 253, 17, 65, 0, 253, 17, 65, 0, 253, 17, 253, 133, 2, 11],
-);
-
 async function measure(order: Order): Promise<void> {
   tell({ kind: 'step', text: 'Loading' });
   const engine = (await loadPosenc()) as unknown as Engine;
-  const relaxed = await relaxedEngine();
+  const { engine: relaxed, runs } = await relaxedBuild();
   const turning = engine.encoding(rotationInfo.id, { headDim });
   const interleaved = turning.plan().layout === 'interleaved';
   const load = workload(order.work, order.size, order.seed, interleaved);
 
-  const contenders = [ownContender(engine, load, 'posenc')];
-  if (relaxed) contenders.push(ownContender(relaxed, load, 'posenc, relaxed'));
+  const contenders = [ownContender(engine, load, ownName)];
+  if (relaxed) contenders.push(ownContender(relaxed, load, `${ownName}, relaxed`));
   let peer = 'left out';
   if (order.peer) {
     const ort = await loadPeer(order.peer, (received, total) =>
@@ -120,7 +114,7 @@ async function measure(order: Order): Promise<void> {
         builds: [build, ...(relaxed ? ['relaxed'] : [])],
         peer,
         clock: clockStep(),
-        relaxed: WebAssembly.validate(relaxedProbe),
+        relaxed: runs,
         isolated: self.crossOriginIsolated,
       },
     },

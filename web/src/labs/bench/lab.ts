@@ -169,6 +169,7 @@ class BenchLab {
     this.#stop.hidden = false;
     this.#progress.hidden = false;
     this.#progress.removeAttribute('value');
+    setText(this.#step, 'Starting…');
     worker.onmessage = ({ data }: MessageEvent<News>) => void this.#hear(data);
     worker.onerror = (event) => this.#end(`The worker failed: ${event.message}`);
     worker.postMessage({
@@ -198,8 +199,12 @@ class BenchLab {
       setText(this.#step, `Sample ${news.round} of ${news.of}`);
     } else if (news.kind === 'failed') this.#end(`It failed: ${news.message}`);
     else {
+      const worker = this.#worker;
+      const card = cardOf(news.outcome, await browserCard());
+      // Stopped meanwhile.
+      if (this.#worker !== worker) return;
       this.#end('Done.');
-      this.#found = { outcome: news.outcome, card: cardOf(news.outcome, await browserCard()) };
+      this.#found = { outcome: news.outcome, card };
       this.#draw();
     }
   }

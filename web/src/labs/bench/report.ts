@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run found, as a table, as Markdown and as JSON.
-import type { Outcome, Timed } from '../../bench/protocol.ts';
+import { type Outcome, ownName, type Timed } from '../../bench/protocol.ts';
 import {
   drift,
   notableDrift,
@@ -21,16 +21,16 @@ export interface Line {
   readonly spread: Spread;
   readonly gigaflops: number;
   readonly drift: number;
-  /** Against the first contender, which is this library as it comes. */
+  /** Against this library as it comes; without a time of that there is none. */
   readonly ratio: Ratio | undefined;
   readonly verdict: Verdict | undefined;
 }
 
 export function linesOf({ timed, checked, operations }: Outcome): Line[] {
-  const own = timed[0];
-  return timed.map((one: Timed, i): Line => {
+  const own = timed.find(({ name }) => name === ownName);
+  return timed.map((one: Timed): Line => {
     const spread = spreadOf(one.samples);
-    const ratio = own && i > 0 ? ratioOf(one.samples, own.samples) : undefined;
+    const ratio = own && one !== own ? ratioOf(one.samples, own.samples) : undefined;
     return {
       name: one.name,
       how: checked.find(({ name }) => name === one.name)?.how ?? '',
@@ -48,8 +48,9 @@ const digits = (value: number): string =>
   Number.isFinite(value) ? String(Number(value.toPrecision(3))) : 'none';
 const small = (value: number): string => (Number.isFinite(value) ? value.toExponential(1) : 'none');
 
-export function verdictText({ ratio, verdict }: Line): string {
-  if (!ratio || !verdict) return 'what the others are measured by';
+export function verdictText({ name, ratio, verdict }: Line): string {
+  if (name === ownName) return 'what the others are measured by';
+  if (!ratio || !verdict) return `${ownName} has no time`;
   const interval = `(${digits(ratio.low)} to ${digits(ratio.high)})`;
   if (verdict === 'same') return `not different ${interval}`;
   return `takes ${digits(ratio.ratio)} times as long ${interval}`;
@@ -177,6 +178,8 @@ export function benchNotice(outcome: Outcome): string {
   const tail = refused
     ? ` ${refused} gave no right answer, and so got no time.`
     : ' All answers agree with double precision.';
+  if (!lines.some(({ name }) => name === ownName))
+    return `${ownName} itself has no time, so nothing is compared.${tail}`;
   if (outcome.order.samples < 30)
     return `Only ${outcome.order.samples} samples of each: enough to see the machinery work, too few to compare.${tail}`;
   const behind = others.filter(({ verdict }) => verdict === 'behind');
