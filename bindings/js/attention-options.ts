@@ -73,7 +73,7 @@ export interface AttentionOptions {
   /** Multiplies queries by where they stand. */
   queryScale?: QueryScale;
   qNorm?: HeadNorm;
-  /** With a cache: of the new keys, which are stored normalised. */
+  /** With a cache the same in every call: keys are stored normalised where that is right by then. */
   kNorm?: HeadNorm;
   /** With a cache: tokens to attend to as well and then to store. @default positions of a text */
   append?: { k: TensorInput; v: TensorInput; positions?: Positions };

@@ -27,7 +27,7 @@ import { choice, integer, or, options as readOptions, roomFor } from './validate
 export interface AppendOptions {
   /** Of k and v. @default 'bhnd' */
   layout?: 'bhnd' | 'bnhd';
-  /** What attention is given as `kNorm`: keys are stored normalised. */
+  /** What every attention over the cache is given as `kNorm`. */
   kNorm?: HeadNorm;
 }
 

@@ -9,25 +9,27 @@ namespace posenc {
 
 /// Whoever asks a ring for a window that it no longer holds would get less, and not be told.
 Status KVCache::check_view(const AttentionArguments& a) const {
-  if (a.key_gap.by == 0 || a.shape.queries == 0) return {};
-  if (a.window.first > kept())
-    return Error{.code = Errc::out_of_range,
-                 .field = "window.first",
-                 .expected = "at most the first tokens that the cache keeps",
-                 .received = static_cast<double>(a.window.first),
-                 .low = 0,
-                 .high = static_cast<double>(kept())};
-  if (a.prefix > kept())
-    return Error{.code = Errc::out_of_range,
-                 .field = "prefix",
-                 .expected = "at most the first tokens that the cache keeps",
-                 .received = static_cast<double>(a.prefix),
-                 .low = 0,
-                 .high = static_cast<double>(kept())};
-  const std::int64_t first = a.first_query(), before = first - oldest_held();
+  if (a.shape.queries == 0) return {};
+  const std::int64_t first = a.first_query(), last = first + a.shape.queries - 1;
+  // Within the cache, tokens of this very piece are gone for those that come after a full ring.
+  const bool turned = o_.own_positions && last > std::int64_t{o_.sinks} + o_.window;
+  if (a.key_gap.by == 0 && !turned) return {};
+  for (const auto& [asked, field] :
+       {std::pair{a.window.first, "window.first"}, {a.prefix, "prefix"}})
+    if (asked > o_.sinks)
+      return Error{.code = Errc::out_of_range,
+                   .field = field,
+                   .expected = "at most the first tokens that the cache keeps",
+                   .received = static_cast<double>(asked),
+                   .low = 0,
+                   .high = static_cast<double>(o_.sinks)};
+  if (a.key_gap.by == 0) return {};
+  const std::int64_t before = first - oldest_held();
   const Index chunk = a.window.chunk;
   std::int64_t needed = a.window.left ? std::int64_t{*a.window.left} : before;
-  if (chunk > 0) needed = std::min(a.window.left ? needed : chunk, place_in_chunk(first, chunk));
+  // There a query sees no further than the ring, whatever its chunk is.
+  const bool limited = a.window.left.has_value() || o_.own_positions;
+  if (chunk > 0) needed = std::min(limited ? needed : chunk, place_in_chunk(first, chunk));
   if (needed > before)
     return Error{.code = Errc::out_of_range,
                  .field = a.window.left && *a.window.left == needed ? "window" : "chunk",
@@ -88,6 +90,7 @@ Status KVCache::attend(AttentionArguments a, NewTokens t) {
   s.keys = stored() + t.count;
   a.key_gap = gap > 0 ? KeyGap{kept(), gap} : KeyGap{};
   if (!a.query_offset) a.query_offset = length_ + t.count - s.queries;
+  if (Status own = check_turns(a); !own) return own;
   if (Status view = check_view(a); !view) return view;
   a.window.first = std::max(a.window.first, o_.sinks);
   // Some encodings are refused without positions.

@@ -128,6 +128,7 @@ class KVCache {
   Status check_encodings(std::span<const Encoding* const> asked) const;
   void set_rows(const Call& call, AttentionArguments& a) const;
   Status place_in_text(AttentionArguments& a, const NewTokens& tokens, Call& call) const;
+  Status check_turns(const AttentionArguments& a) const;
   Status take_turns(AttentionArguments& a, Call& call) const;
   void take_turn(Call& call, Index i, AttentionArguments& part) const;
   double position(Index b, Index axis, Index token) const {

@@ -9,7 +9,9 @@
 
 namespace posenc {
 
-Status KVCache::take_turns(AttentionArguments& a, Call& call) const {
+/// What is refused of every piece, and so before what depends on which piece it is.
+Status KVCache::check_turns(const AttentionArguments& a) const {
+  if (!o_.own_positions) return {};
   if (a.query_positions.data != nullptr)
     return Error{.code = Errc::option_not_applicable,
                  .field = "queryPositions",
@@ -21,6 +23,10 @@ Status KVCache::take_turns(AttentionArguments& a, Call& call) const {
                  .received = static_cast<double>(*a.window.left),
                  .low = 0,
                  .high = static_cast<double>(o_.window)};
+  return {};
+}
+
+Status KVCache::take_turns(AttentionArguments& a, Call& call) const {
   if (!a.window.left) a.window.left = o_.window;
   for (const auto& [buffer, count] :
        {std::pair{&call.keys, a.shape.keys}, {&call.queries, a.shape.queries}}) {
@@ -62,8 +68,9 @@ void KVCache::take_turn(Call& call, Index i, AttentionArguments& part) const {
                                    place - o_.window - o_.sinks - a.key_gap.by, 0, loose));
   // A mask and weights have columns for them all the same.
   const bool dense = a.mask.present() || a.weights != nullptr;
+  const std::int64_t seen_to = std::max<std::int64_t>(place + count, a.prefix);
   const Index after = static_cast<Index>(
-      a.causal ? std::clamp<std::int64_t>(length_ + call.count - place - count, 0, call.count) : 0);
+      a.causal ? std::clamp<std::int64_t>(length_ + call.count - seen_to, 0, call.count) : 0);
   const Index keys = a.shape.keys - after, left_out = dense ? 0 : std::min(gone, keys);
   part = part_of(a, {.first_query = first,
                      .queries = count,
