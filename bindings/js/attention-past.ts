@@ -11,7 +11,7 @@ import {
   readTokenPositions,
   requireTokens,
   storedOf,
-} from './cache.js';
+} from './cache-past.js';
 import type { Engine } from './engine.js';
 import { text } from './errors.js';
 import type { Held } from './handles.js';

@@ -7,7 +7,7 @@ import { encodingsOverPast, type PastTokens, readPast, shapesOverPast } from './
 import { type Rules, readRules } from './attention-rules.js';
 import { readScores, type Scores } from './attention-scores.js';
 import { checkHeads, mismatch, readShapes, type Shapes } from './attention-shapes.js';
-import { type Past, pastOf, unchanged } from './cache.js';
+import { type Past, pastOf, unchanged } from './cache-past.js';
 import type { Engine } from './engine.js';
 import { encodingOf, type Held, requireLive } from './handles.js';
 import { isArray } from './intrinsics.js';

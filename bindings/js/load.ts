@@ -62,6 +62,8 @@ export function createLoad(host: Host): Load {
 
 export interface Started<One> {
   pe: One;
+  /** What it turned out to be, which options may ask for. */
+  is: object;
   /** Whether it is still of use to anyone: it may have trapped, or been disposed of. */
   usable(): boolean;
 }
@@ -76,18 +78,18 @@ export function sharing<C extends Chosen, Options, One>(
     const { fresh, chosen } = read(options);
     if (fresh) return (await start(chosen)).pe;
     if (shared?.usable?.() === false) shared = undefined;
-    if (shared !== undefined) refuseOther(shared.chosen, chosen);
     const mine = shared ?? { chosen, started: start(chosen) };
     shared = mine;
     try {
-      const { pe, usable } = await mine.started;
-      mine.usable = usable;
-      return pe;
+      mine.usable = (await mine.started).usable;
     } catch (cause) {
       // A failure is forgotten, so that trying again can succeed.
       if (shared === mine) shared = undefined;
       throw cause;
     }
+    const { pe, is } = await mine.started;
+    refuseOther({ ...mine.chosen, ...is }, chosen);
+    return pe;
   };
 }
 
@@ -160,7 +162,6 @@ function refuseOther(chosen: Chosen, asked: Chosen): void {
     const [a, b] = [before[name], now[name]];
     const isText = name !== 'bytes' && name !== 'module';
     if (b === undefined || (isText ? String(a) === String(b) : a === b)) continue;
-    if (name === 'build' && a === undefined && b === 'simd') continue;
     const given = (value: unknown) => (isText ? String(value ?? 'the default') : 'another');
     throw initError(
       'ALREADY_LOADED',
@@ -190,7 +191,7 @@ async function start(host: Host, chosen: Chosen): Promise<Started<Posenc>> {
       received: chosen.build,
     });
   const engine = new Engine(raw);
-  return { pe: instance(engine, loading, build), usable: () => engine.usable };
+  return { pe: instance(engine, loading, build), is: { build }, usable: () => engine.usable };
 }
 
 export async function moduleOf(

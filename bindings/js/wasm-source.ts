@@ -117,12 +117,12 @@ export async function compile(bytes: BufferSource, from: string): Promise<WebAss
 
 const isWasm = (b: Uint8Array) => b[0] === 0 && b[1] === 97 && b[2] === 115 && b[3] === 109;
 
-function notWasm(bytes: Uint8Array, from: string, cause?: unknown): PosencError {
+function notWasm(bytes: Uint8Array, from: string, cause?: unknown, or = ''): PosencError {
   const start = String.fromCharCode(...bytes.subarray(0, 4)).replace(/[^ -~]/g, '.');
   const isPage = /^\s*<[!dhDH]/.test(start);
   const what = isPage
     ? `a web page was served instead of posenc.wasm (${short(from)}): check where the file is hosted, or use posenc/inline.`
-    : `${short(from)} is not a whole posenc.wasm: ${bytes.length} bytes beginning with "${start}".`;
+    : `${short(from)} is not a whole posenc.wasm: ${bytes.length} bytes beginning with "${start}".${or}`;
   const field = from === givenBytes ? 'bytes' : 'url';
   return initError('NOT_WASM', field, what, { url: from, length: bytes.length, start }, cause);
 }
@@ -145,7 +145,12 @@ function compileError(cause: unknown, bytes: Uint8Array, from: string): PosencEr
       {},
       cause,
     );
-  return notWasm(bytes, from, cause);
+  return notWasm(
+    bytes,
+    from,
+    cause,
+    hasRelaxed() ? '' : ' Or it is the relaxed build, which this host has no instructions for.',
+  );
 }
 
 export function requireModule(where: string, module: unknown): WebAssembly.Module {

@@ -201,6 +201,16 @@ describe('a host that lacks something', () => {
     expect(error).toMatchObject({ code, kind: 'init', message: expect.stringMatching(says) });
     expectGoldenAnswer(await load({ bytes: wasm, fresh: true }));
   });
+
+  it('says that a file may be the build for others', async () => {
+    const { validate } = WebAssembly;
+    const compile = refusing('invalid numeric opcode 0xfd105');
+    // The probe for relaxed SIMD is the longer one.
+    const simdOnly = (bytes: BufferSource) => bytes.byteLength !== 35 && validate(bytes);
+    const call = () => without(WebAssembly, 'compile', compile, start);
+    const error = await without(WebAssembly, 'validate', simdOnly, call);
+    expect(error).toMatchObject({ code: 'NOT_WASM', message: expect.stringMatching(/relaxed/) });
+  });
 });
 
 describe('an instance', () => {

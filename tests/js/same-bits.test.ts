@@ -50,6 +50,14 @@ describe('the relaxed build', () => {
     await expect(asked).rejects.toMatchObject({ code: 'OPTION_NOT_APPLICABLE', field: 'build' });
     await expect(load({ build: 'relaxed' })).rejects.toMatchObject({ code: 'ALREADY_LOADED' });
     expect(await load({ build: 'simd' })).toBe(pe);
+    // What counts is the build that was brought, asked for or not.
+    const shared = await loadModule({ module });
+    expect(await loadModule({ module, build: 'relaxed' })).toBe(shared);
+    await expect(loadModule({ build: 'simd' })).rejects.toMatchObject({
+      code: 'ALREADY_LOADED',
+      field: 'build',
+    });
+    shared.dispose();
   });
 
   it('computes in workers', async () => {

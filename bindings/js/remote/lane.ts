@@ -180,7 +180,8 @@ export class Lane {
       this.#port?.post(method === '' ? start : call, transfer);
     } catch (cause) {
       this.#current = undefined;
-      settle(job, cause);
+      this.#made.delete(as);
+      this.#refuse(job, lost(`a message could not be sent: ${cause}`, 'The worker goes on.'));
     }
   }
 
@@ -209,28 +210,37 @@ export class Lane {
       const remote = this.#remotes.get(handle);
       if (remote !== undefined) remote.lengths = { length, stored };
     }
-    this.#current = undefined;
     const { error } = reply;
+    // An instance that trapped answers nothing any more.
+    const isDead = error?.code === 'TRAP' || error?.code === 'INSTANCE_DEAD';
+    this.#current = undefined;
     job.stop();
     if (error === undefined) job.resolve(reply.value);
     else job.reject(errorFrom(error));
     if (job.method === '' && error === undefined) this.#ready = true;
-    else if (job.method === '') this.#lose(error?.message ?? 'no instance');
-    // An instance that trapped answers nothing any more.
-    else if (error?.code === 'TRAP' || error?.code === 'INSTANCE_DEAD') this.#forget();
+    else if (error !== undefined && (job.method === '' || isDead)) {
+      this.#forget();
+      // What it was done for would only have it done again.
+      if (job.serves !== undefined)
+        this.#refuse(job, isDead ? errorFrom(error) : lost(error.message));
+    }
     this.#next();
+  }
+
+  /** Ends a call, or the one that it was done for. */
+  #refuse(job: Waiting, reason: unknown): void {
+    const asked = job.serves ?? job;
+    const at = this.#queue.indexOf(asked);
+    if (at >= 0) this.#queue.splice(at, 1);
+    settle(asked, reason);
   }
 
   #lose(reason: string): void {
     const current = this.#current;
     const next = this.#queue.find((one): one is Waiting => !('release' in one));
-    const job = current?.serves ?? current ?? next;
+    const job = current ?? next;
     this.#forget();
-    if (job !== undefined) {
-      const at = this.#queue.indexOf(job);
-      if (at >= 0) this.#queue.splice(at, 1);
-      settle(job, lost(reason));
-    }
+    if (job !== undefined) this.#refuse(job, lost(reason));
     this.#next();
   }
 
@@ -273,11 +283,11 @@ function settle(job: Waiting, reason: unknown): void {
   job.reject(reason);
 }
 
-function lost(reason: string): PosencError {
+function lost(reason: string, then = 'Calls that follow get a new worker.'): PosencError {
   return new PosencError({
     code: 'WORKER_LOST',
     field: 'worker',
-    message: `posenc/worker: ${reason.slice(0, 120)}. Calls that follow get a new worker.`,
+    message: `posenc/worker: ${reason.slice(0, 120)}. ${then}`,
     details: { reason },
   });
 }

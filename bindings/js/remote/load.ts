@@ -27,14 +27,11 @@ export function createWorkerLoad(host: Host, spawn: Spawn): LoadWorker {
     },
     async (chosen) => {
       const [module, loading] = await moduleOf(host, chosen);
-      const { build, workers } = chosen;
-      const pool = new Pool(
-        spawn,
-        build === undefined ? { module } : { module, build },
-        workers ?? 1,
-      );
+      const { build, workers = 1 } = chosen;
+      const pool = new Pool(spawn, build === undefined ? { module } : { module, build }, workers);
       const hello = await pool.start();
-      return { pe: remoteInstance(pool, hello, loading), usable: () => pool.usable };
+      const pe = remoteInstance(pool, hello, loading);
+      return { pe, is: { build: hello.build, workers }, usable: () => pool.usable };
     },
   );
 }

@@ -2,15 +2,17 @@
 /** Calls on their way to the workers: which one gets them, and what comes back. */
 
 import { fault, type PosencError, text } from '../errors.js';
-import { isArray, isOutOfBounds, isView, typedArraySet } from '../intrinsics.js';
 import type { LoadOptions } from '../load.js';
 import type { EncodingInfo } from '../manifest.js';
 import { disposed, foreign } from '../owned.js';
-import { boolean, detached, record, wrongType } from '../validate.js';
+import { wrongType } from '../validate.js';
+import { type Call, callOptions } from './call-options.js';
 import { cutOptions, type Heads } from './cut.js';
 import { type Hello, Lane, type Remote, type Spawn } from './lane.js';
-import { type Split, splitAttention, splitRows, type Used } from './split.js';
-import { detach, marker, type Out, partsOf, type Snapshot, snapshot } from './wire.js';
+import { finish } from './results.js';
+import { type Split, splitAttention, splitRows } from './split.js';
+import type { Used } from './split-options.js';
+import { detach, marker, partsOf, type Snapshot, snapshot } from './wire.js';
 
 /** What stands behind an object that the user was given. */
 export interface Known {
@@ -60,36 +62,48 @@ export class Pool {
     const free = prepared.lane === undefined && this.lanes.length > 1;
     const split = free ? this.#split(method, prepared.read, on) : undefined;
     return split === undefined
-      ? this.#whole(method, prepared, on)
+      ? this.#whole(method, detachWhole(prepared), prepared, on)
       : this.#inParts(method, prepared, on, split);
   }
 
-  async #whole(method: string, { read, call, lane }: Prepared, on?: Remote): Promise<unknown> {
+  async #whole(method: string, message: Message, { read, call, lane }: Prepared, on?: Remote) {
     const { needs, outs, objects } = read;
-    const { args, transfer } = detach(read.args, call.transfer, outs, nothing);
     const { signal } = call;
-    const job = { method, on: on?.handle ?? 0, as: 0, args, transfer, needs, signal };
-    const value = await (lane ?? this.#idlest()).run(job);
-    return finish(method, value, outs, objects);
+    const job = { method, on: on?.handle ?? 0, as: 0, ...message, needs, signal };
+    const chosen = lane ?? this.#idlest();
+    try {
+      return finish(method, await chosen.run(job), outs, objects);
+    } finally {
+      // Disposed of in the meantime, and perhaps made in this worker after that.
+      for (const { disposed, recipe, handle } of needs)
+        if (disposed && recipe !== undefined) chosen.release(handle);
+    }
   }
 
   async #inParts(method: string, prepared: Prepared, on: Remote | undefined, split: Split) {
     const { read, call } = prepared;
+    const { signal } = call;
     const sent = split.parts.map((part, i) => {
-      const { args, transfer } = detach(part, call.transfer, read.outs, split.own);
+      // Nothing of the user's goes with a part: others need what they share.
+      const message = detach(part, false, read.outs, split.own);
       const needs = [...(on === undefined ? [] : [on]), ...this.#encodingsIn(part)];
-      const { signal } = call;
-      const job = { method, on: on?.handle ?? 0, as: 0, args, transfer, needs, signal };
+      const job = { method, on: on?.handle ?? 0, as: 0, ...message, needs, signal };
       return this.lanes[i].run(job);
     });
+    // As the arguments are now, in case that a part is refused; with `transfer` this copies nothing.
+    const message = detachWhole(prepared);
     const settled = await Promise.allSettled(sent);
-    const failed = settled.find(({ status }) => status === 'rejected') as PromiseRejectedResult;
-    if (failed === undefined)
-      return split.join(settled.map((one) => (one as PromiseFulfilledResult<unknown>).value));
+    const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+    if (failures.length === 0)
+      return split.join(
+        method,
+        settled.map((one) => (one as PromiseFulfilledResult<unknown>).value),
+      );
+    signal?.throwIfAborted();
     // What is wrong with a part is told of the whole, as it would be without workers.
-    const { kind } = failed.reason as PosencError;
-    if (kind === 'argument' && !call.transfer) await this.#whole(method, prepared, on);
-    throw failed.reason;
+    if (failures.some((one) => (one as PosencError | null)?.kind === 'argument'))
+      return this.#whole(method, message, prepared, on);
+    throw failures[0];
   }
 
   #split(method: string, { args, outs }: Prepared['read'], on?: Remote): Split | undefined {
@@ -119,7 +133,7 @@ export class Pool {
     const info = this.#infos.find((one) => one.id === id);
     if (info === undefined) return undefined;
     const forHeads = (heads: Heads) => {
-      const name = `${heads.from} ${heads.count}`;
+      const name = `${heads.from} ${heads.count} ${heads.of}`;
       remote.cuts ??= new Map();
       const known = remote.cuts.get(name);
       if (known !== undefined) return marker('handle', known.handle);
@@ -183,7 +197,7 @@ export class Pool {
     if (this.#ended !== undefined) throw this.#ended;
     const where = `posenc/worker: ${method}`;
     if (on?.disposed === true) throw disposed(where, on.kind);
-    const { args, beside, call } = callOptions(where, given);
+    const { args, beside, call } = callOptions(where, given, (value) => known.has(value));
     call.signal?.throwIfAborted();
     const needs: Remote[] = on === undefined ? [] : [on];
     const objects = new Map<number, object>();
@@ -238,70 +252,14 @@ function laneOf(where: string, needs: readonly Remote[]): Lane | undefined {
   return lane;
 }
 
+type Message = ReturnType<typeof detach>;
+
+const detachWhole = ({ read, call }: Prepared): Message =>
+  detach(read.args, call.transfer, read.outs, nothing);
+
 interface Prepared {
   read: Snapshot & { needs: readonly Remote[]; objects: ReadonlyMap<number, object> };
   call: Call;
   /** Where it has to run, if that is settled. */
   lane: Lane | undefined;
-}
-
-interface Call {
-  signal?: AbortSignal;
-  transfer: boolean;
-}
-const ours = ['signal', 'transfer', 'beside'];
-
-/** What is meant for us in the last argument, and the arguments without it. */
-function callOptions(
-  where: string,
-  given: readonly unknown[],
-): { args: readonly unknown[]; call: Call; beside: unknown } {
-  const last = given.at(-1);
-  const isOptions =
-    typeof last === 'object' &&
-    last !== null &&
-    !isArray(last) &&
-    !isView(last) &&
-    !known.has(last);
-  if (!isOptions || !ours.some((name) => Object.hasOwn(last, name)))
-    return { args: given, call: { transfer: false }, beside: undefined };
-  const options = record(where, 'options', last);
-  const [signal, transfer, beside] = ours.map((name) => options.get(name));
-  for (const name of ours) options.delete(name);
-  const rest = options.size === 0 ? [] : [Object.fromEntries(options)];
-  const call: Call = {
-    transfer: transfer === undefined ? false : boolean(where, 'transfer', transfer),
-  };
-  if (signal !== undefined) call.signal = asSignal(where, signal);
-  return { args: [...given.slice(0, -1), ...rest], call, beside };
-}
-
-function asSignal(where: string, signal: unknown): AbortSignal {
-  const given = signal as AbortSignal | null;
-  if (typeof given?.aborted === 'boolean' && typeof given.addEventListener === 'function')
-    return given;
-  throw wrongType(where, 'signal', 'an AbortSignal', signal);
-}
-
-/** Results as the user gets them: what was to go into an `out` goes there. */
-export function finish(
-  where: string,
-  value: unknown,
-  outs: readonly Out[],
-  objects: ReadonlyMap<number, object>,
-): unknown {
-  if (typeof value !== 'object' || value === null || isView(value)) return value;
-  const parts = partsOf(value);
-  if (parts?.[0] === 'handle') return objects.get(parts[1]);
-  if (parts?.[0] === 'out') {
-    const { tensor, data } = outs[parts[1]];
-    if (isOutOfBounds(data)) throw detached(where, 'out');
-    typedArraySet(data, parts[3] as Float32Array);
-    return tensor;
-  }
-  if (isArray(value)) return value.map((one) => finish(where, one, outs, objects));
-  const entries = Object.entries(value);
-  return Object.fromEntries(
-    entries.map(([name, one]) => [name, finish(where, one, outs, objects)]),
-  );
 }

@@ -61,6 +61,8 @@ export const partsOf = (value: unknown): Marker | undefined =>
 export interface Out {
   tensor: object;
   data: Float32Array;
+  /** Of its data when the call was made. */
+  length: number;
 }
 
 /** The arguments of a call, read once; typed arrays are still the user's. */
@@ -116,8 +118,9 @@ export function snapshot(
     });
     const copy = Object.fromEntries(entries);
     if (!isOut || !isFloats(copy.data)) return copy;
-    outs.push({ tensor: value, data: copy.data });
-    return marker('out', outs.length - 1, typedArrayLength(copy.data), copy.shape);
+    const length = typedArrayLength(copy.data);
+    outs.push({ tensor: value, data: copy.data, length });
+    return marker('out', outs.length - 1, length, copy.shape);
   };
 
   return { args: args.map((one) => read(one, 0, false)), outs };

@@ -30,6 +30,15 @@ export function caught(call: () => unknown): PosencError {
   throw new Error('the call was expected to fail and did not');
 }
 
+export async function failure(promise: Promise<unknown>): Promise<PosencError> {
+  const error = await promise.then(
+    () => new Error('the call was expected to fail'),
+    (reason: unknown) => reason,
+  );
+  expect(error, String(error)).toBeInstanceOf(PosencError);
+  return error as PosencError;
+}
+
 export function expectRefusal(call: () => unknown, refusal: Refusal, from: Posenc = pe) {
   const { live, liveBytes } = from.info.memory();
   const error = caught(call);

@@ -12,6 +12,18 @@ interface Breakable {
   readonly calls: string[];
 }
 
+export interface Reply {
+  id: number;
+  value?: unknown;
+  error?: unknown;
+}
+/** What a test puts between a page and its workers. */
+export interface Meddle {
+  reply?: ((data: Reply) => unknown) | undefined;
+  /** Called for every message to a worker. */
+  post?: (() => void) | undefined;
+}
+
 const noting = (calls: string[], message: unknown) => {
   const { method } = message as { method?: string };
   if (method !== undefined) calls.push(method);
@@ -19,10 +31,11 @@ const noting = (calls: string[], message: unknown) => {
 
 export async function loadBreakable(
   script = `../../../dist/worker-thread${inNode ? '.node' : ''}.js`,
+  meddle: Meddle = {},
 ): Promise<{ load: LoadWorker; workers: Breakable[] }> {
   const workers: Breakable[] = [];
   const url = new URL(script, import.meta.url);
-  const spawn = inNode ? await inThread(url, workers) : inPage(url, workers);
+  const spawn = inNode ? await inThread(url, workers, meddle) : inPage(url, workers, meddle);
   const { createWorkerLoad } = await remoteHere();
   return { load: createWorkerLoad(await hostHere(), spawn), workers };
 }
@@ -38,17 +51,18 @@ async function hostHere(): Promise<Host> {
   return (await import('../../../dist/host.js')).host;
 }
 
-async function inThread(url: URL, workers: Breakable[]): Promise<Spawn> {
+async function inThread(url: URL, workers: Breakable[], meddle: Meddle): Promise<Spawn> {
   const { Worker } = await import('node:worker_threads');
   return (listener) => {
     const worker = new Worker(url);
-    worker.on('message', (data) => listener.message(data));
+    worker.on('message', (data) => listener.message(meddle.reply?.(data) ?? data));
     worker.on('error', (error) => listener.lost(String(error)));
     worker.on('exit', (code) => listener.lost(`the worker ended with code ${code}`));
     const calls: string[] = [];
     workers.push({ break: () => void worker.terminate(), calls });
     return {
       post: (message, transfer) => {
+        meddle.post?.();
         noting(calls, message);
         worker.postMessage(message, transfer);
       },
@@ -58,10 +72,10 @@ async function inThread(url: URL, workers: Breakable[]): Promise<Spawn> {
   };
 }
 
-function inPage(url: URL, workers: Breakable[]): Spawn {
+function inPage(url: URL, workers: Breakable[], meddle: Meddle): Spawn {
   return (listener) => {
     const worker = new Worker(url, { type: 'module' });
-    worker.onmessage = ({ data }) => listener.message(data);
+    worker.onmessage = ({ data }) => listener.message(meddle.reply?.(data) ?? data);
     worker.onerror = (event) => listener.lost(event.message || 'no script');
     // A page is told nothing of a worker that ends; an error that nobody caught stands for it.
     const fail = () => worker.dispatchEvent(new ErrorEvent('error', { message: 'broken' }));
@@ -69,6 +83,7 @@ function inPage(url: URL, workers: Breakable[]): Spawn {
     workers.push({ break: fail, calls });
     return {
       post: (message, transfer) => {
+        meddle.post?.();
         noting(calls, message);
         worker.postMessage(message, transfer);
       },
