@@ -45,7 +45,7 @@ setup_node_modules() {
   node_modules_ready || step 'npm: development packages' install_node_modules
 }
 
-firefox() {
+find_firefox() {
   command -v "${FIREFOX:-firefox-esr}" || command -v firefox || true
 }
 
@@ -57,7 +57,7 @@ test_tools() {
     "clang-format-$major=clang-format-$major" "clang-tidy-$major=clang-tidy-$major"
   provided "${CHROMIUM:-chromium}" || need 'browser' chromium=chromium
   # Debian has the release with long support, other systems the current one under its plain name.
-  [ -n "$(firefox)" ] || need 'second browser' firefox-esr=firefox-esr
+  [ -n "$(find_firefox)" ] || need 'second browser' firefox-esr=firefox-esr
 }
 
 write_env() {
@@ -73,7 +73,7 @@ write_env() {
     printf 'export POSENC_CLANGXX=%q\n' "clang++-$major"
     printf 'export POSENC_CLANG_FORMAT=%q\n' "clang-format-$major"
     printf 'export POSENC_CLANG_TIDY=%q\n' "clang-tidy-$major"
-    printf 'export FIREFOX=${FIREFOX:-%q}\n' "$(firefox)"
+    printf 'export FIREFOX=${FIREFOX:-%q}\n' "$(find_firefox)"
     printf 'export CHROMIUM=${CHROMIUM:-%q}\n' "$(command -v chromium || command -v google-chrome || echo chromium)"
   } >.toolchain/env.sh
 }

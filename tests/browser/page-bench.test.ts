@@ -184,7 +184,7 @@ describe('the benchmark on the page', () => {
       '#v1&lab=bench&work=decode&samples=300&peer=0',
     );
     await page.locator('#bench-run').click();
-    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.locator('#bench-body').getByRole('button', { name: 'Stop' }).click();
     expect(await page.locator('#bench-step').textContent()).toBe('Stopped.');
     expect(await page.locator('#bench-run').isEnabled()).toBe(true);
     expect(await page.locator('#bench-table').count()).toBe(0);

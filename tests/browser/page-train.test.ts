@@ -243,7 +243,7 @@ describe('training on the page', () => {
     });
     await settled(page);
     expect(await page.locator('#train-accuracy-plot .curve-line.faint').count()).toBe(usual.length);
-    await page.getByRole('button', { name: '25 steps' }).click();
+    await page.locator('#train-body').getByRole('button', { name: '25 steps' }).click();
     await page.waitForSelector('#train-step:text-is("Paused.")');
     await settled(page);
     for (const id of usual)
@@ -257,7 +257,7 @@ describe('training on the page', () => {
       .poll(() => page.locator('#train-accuracy-plot .curve-line:not(.faint)').count())
       .toBe(usual.length);
     await page.locator('#train-run').click();
-    await page.getByRole('button', { name: 'Stop' }).click();
+    await page.locator('#train-body').getByRole('button', { name: 'Stop' }).click();
     expect(await page.locator('#train-step').textContent()).toBe('Stopped.');
     expect(await page.locator('#train-run').textContent()).toBe('Train again');
     expect(await suitsEverybody(page, 'train')).toEqual([]);
