@@ -46,7 +46,7 @@ export interface KVCache {
   fork(): KVCache;
   /**
    * The tokens as bytes, for `fromBytes` of a cache made with the same options. Of encodings the names are
-   * compared, and the frequencies where keys are kept rotated; what else they were given is not.
+   * compared, and how they turn keys where those are kept rotated; tables that act on scores are not.
    */
   toBytes(): Uint8Array;
   /** Puts the tokens of `toBytes` in the place of its own. */

@@ -79,9 +79,9 @@ class Reader {
     }
     const tensors: GGUFTensorInfo[] = [];
     for (let i = 0; i < tensorCount; ++i) tensors.push(this.#tensor());
-    const alignment = metadata['general.alignment'];
-    const step =
-      typeof alignment === 'number' && alignment >= 1 && alignment <= 2 ** 20 ? alignment : 32;
+    const step = Number(metadata['general.alignment'] ?? 32);
+    if (!Number.isInteger(step) || step < 1 || step > 2 ** 20)
+      throw this.#bad(this.#at, 'general.alignment from 1 to 2^20', String(step));
     return { version, metadata, tensors, dataOffset: Math.ceil(this.#at / step) * step };
   }
 

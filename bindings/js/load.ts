@@ -162,7 +162,8 @@ function refuseOther(chosen: Chosen, asked: Chosen): void {
     const [a, b] = [before[name], now[name]];
     const isText = name !== 'bytes' && name !== 'module';
     if (b === undefined || (isText ? String(a) === String(b) : a === b)) continue;
-    const given = (value: unknown) => (isText ? String(value ?? 'the default') : 'another');
+    const given = (value: unknown) =>
+      isText || value === undefined ? String(value ?? 'the default') : 'another';
     throw initError(
       'ALREADY_LOADED',
       name,

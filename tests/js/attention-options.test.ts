@@ -364,4 +364,21 @@ describe('merge', () => {
     expect(merged.logSumExp.shape).toEqual([B, H, T]);
     out.dispose();
   });
+
+  it('keeps NaN, however parts are grouped', () => {
+    const part = (value: number, logSumExp: number) => ({
+      output: tensor([1, 1, 1, 1], [value]),
+      logSumExp: tensor([1, 1, 1], [logSumExp]),
+    });
+    const bad = part(Number.NaN, Number.NaN);
+    for (const sinks of [undefined, [0]])
+      for (const merged of [
+        pe.merge([bad], { sinks }),
+        pe.merge([bad, part(7, 1)], { sinks }),
+        pe.merge([pe.merge([bad]), part(7, 1)], { sinks }),
+      ])
+        expect([merged.output.data[0], merged.logSumExp.data[0]]).toEqual([Number.NaN, Number.NaN]);
+    const nothing = pe.merge([part(0, -Infinity)], { sinks: [0] });
+    expect([nothing.output.data[0], nothing.logSumExp.data[0]]).toEqual([0, -Infinity]);
+  });
 });

@@ -268,6 +268,24 @@ describe('a refused call says why and changes nothing', () => {
     [{ encoding: pe.encoding('rope', { headDim: 4 }) }, 'SHAPE_MISMATCH', 'headDim'],
   ])('pe.cache(%j)', (options, code, field) => refused(make(options), code, field));
 
+  it('pe.cache of encodings that no call could use together', () => {
+    const of = (id: string, options: object) =>
+      pe.encoding(id as 'rope', { headDim: D, ...options } as { headDim: number });
+    const rerope = of('rerope', { window: 4 });
+    const selfExtend = of('self-extend', { group: 2, window: 4 });
+    refused(make({ encoding: [rerope, selfExtend] }), 'UNSUPPORTED', 'encoding');
+    const mrope = of('mrope', { sections: [D / 2 - 2, 1, 1] });
+    const grid = of('rope-2d', { variant: 'pixtral' });
+    refused(make({ encoding: [mrope, grid] }), 'SHAPE_MISMATCH', 'encoding');
+    const heads = geometry.heads + 1;
+    const frequencies = tensor([2, heads, D / 2], new Array(heads * D).fill(0.5));
+    refused(
+      make({ encoding: of('rope-mixed', { heads, frequencies }) }),
+      'SHAPE_MISMATCH',
+      'heads',
+    );
+  });
+
   it('where tokens do not fit, or the question does not', async () => {
     using cache = pe.cache({ ...geometry, capacity: 8 });
     step(all, cache, 6);
@@ -410,6 +428,31 @@ describe('a refused call says why and changes nothing', () => {
     refused(() => b.fromBytes(a.toBytes()), 'SHAPE_MISMATCH', 'bytes');
     c.fromBytes(a.toBytes());
     expect(c.length).toBe(9);
+  });
+
+  it('where bytes were turned in pairs, axes or amplitudes of another kind', () => {
+    const single = { batch: 1, heads: 1, headDim: 8, capacity: 8 };
+    const x = { data: new Float32Array(8).fill(1), shape: [1, 1, 1, 8] };
+    const sections = [2, 1, 1];
+    for (const [id, one, other] of [
+      ['rope', {}, { layout: 'interleaved' }],
+      ['rope', {}, { rotaryDim: 4 }],
+      ['xpos', {}, { scaleBase: 64 }],
+      ['xpos', {}, { center: 3 }],
+      ['mrope', { sections }, { sections: [1, 1, 2] }],
+      ['mrope', { sections }, { sections, interleaved: true }],
+      ['rope-2d', { variant: 'pixtral' }, { variant: 'qwen-vl' }],
+    ] as const) {
+      const make = (options: object) => pe.encoding(id as 'rope', { headDim: 8, ...options });
+      using a = pe.cache({ ...single, encoding: make(one) });
+      using b = pe.cache({ ...single, encoding: make(other) });
+      using c = pe.cache({ ...single, encoding: make(one) });
+      const axes = id === 'mrope' ? 3 : id === 'rope-2d' ? 2 : 1;
+      a.append(x, x, axes === 1 ? [2] : (Array.from({ length: axes }, (_, i) => [i]) as never));
+      refused(() => b.fromBytes(a.toBytes()), 'SHAPE_MISMATCH', 'bytes');
+      c.fromBytes(a.toBytes());
+      expect(c.length, `${id} ${JSON.stringify(other)}`).toBe(1);
+    }
   });
 
   it('where a list says different things of sequences that are alike', () => {

@@ -54,7 +54,7 @@ export function causalOf(c: Context): boolean {
 }
 
 function scaleOf(c: Context): number | undefined {
-  const rules = { min: 0, above: true, max: 1e9 };
+  const rules = { min: 1e-9, max: 1e9 };
   const over = c.number(['query_pre_attn_scalar'], rules);
   if (over !== undefined)
     return c.enter('scale', {

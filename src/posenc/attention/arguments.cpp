@@ -58,10 +58,10 @@ Status check_presence(const Encoding& e, const AttentionArguments& a) {
 
 /// Positions have as many axes as the encodings that act, or those axes are a text token's index and
 /// the others, of one axis, take the first.
-Status check_axes(const AttentionArguments& a) {
+Status check_axes(std::span<const Encoding* const> encodings) {
   int axes = 1;
   bool text = true;
-  for (const Encoding* e : a.encodings) {
+  for (const Encoding* e : encodings) {
     const Traits& t = e->traits();
     if (!(t.sites.rotate || t.sites.score || t.sites.value) || t.axes == 1) continue;
     if (axes != 1 && axes != t.axes)
@@ -71,7 +71,7 @@ Status check_axes(const AttentionArguments& a) {
     text = text && t.text_axes;
   }
   if (axes == 1 || text) return {};
-  for (const Encoding* e : a.encodings) {
+  for (const Encoding* e : encodings) {
     const Traits& t = e->traits();
     if (t.axes == 1 && (t.sites.rotate || t.sites.score || t.sites.value))
       return wrong(Errc::shape_mismatch, "encoding",
@@ -183,6 +183,22 @@ double QueryScale::at(double position) const {
   }
 }
 
+Status check_together(std::span<const Encoding* const> encodings) {
+  if (Status checked = check_growth(encodings); !checked) return checked;
+  Index remaps = 0, cumulative = 0;
+  for (const Encoding* e : encodings) {
+    remaps += e->copies() > 1 ? 1 : 0;
+    if (remaps > 1)
+      return wrong(Errc::unsupported, "encoding", "at most one that remaps distances", remaps);
+    cumulative += e->traits().cumulative ? 1 : 0;
+    if (cumulative > 1)
+      return wrong(Errc::unsupported, "encoding",
+                   "at most one that sums over keys, since each would see the other's scores",
+                   cumulative);
+  }
+  return check_axes(encodings);
+}
+
 Status check(const AttentionArguments& a) {
   const AttentionShape& s = a.shape;
   for (Index extent : {s.batch, s.queries, s.keys, s.head_dim, s.value_dim})
@@ -206,18 +222,9 @@ Status check(const AttentionArguments& a) {
       return Error{.code = Errc::unsupported,
                    .field = e->traits().id,
                    .expected = "added to the embeddings before: it does nothing in attention"};
-  if (Status checked = check_growth(a.encodings); !checked) return checked;
+  if (Status checked = check_together(a.encodings); !checked) return checked;
   std::optional<double> wish;
-  Index remaps = 0, cumulative = 0;
   for (const Encoding* e : a.encodings) {
-    remaps += e->copies() > 1 ? 1 : 0;
-    if (remaps > 1)
-      return wrong(Errc::unsupported, "encoding", "at most one that remaps distances", remaps);
-    cumulative += e->traits().cumulative ? 1 : 0;
-    if (cumulative > 1)
-      return wrong(Errc::unsupported, "encoding",
-                   "at most one that sums over keys, since each would see the other's scores",
-                   cumulative);
     if (e->table_heads() > 1 && s.heads != s.kv_heads)
       return wrong(Errc::unsupported, "k",
                    "of as many heads as q, since each head rotates its own way", s.kv_heads);
@@ -239,10 +246,9 @@ Status check(const AttentionArguments& a) {
   if (a.keys_rotated && a.k_norm.before())
     return wrong(Errc::unsupported, "kNorm",
                  "left out: keys that are kept rotated were normalised before that, or never", 0);
-  for (const auto& checked :
-       {check_axes(a), check_rules(a), check_query_scale(a.query_scale), check_sequences(a),
-        check_norm(a.q_norm, "qNorm", s.heads, a.encodings),
-        check_norm(a.k_norm, "kNorm", s.kv_heads, a.encodings)})
+  for (const auto& checked : {check_rules(a), check_query_scale(a.query_scale), check_sequences(a),
+                              check_norm(a.q_norm, "qNorm", s.heads, a.encodings),
+                              check_norm(a.k_norm, "kNorm", s.kv_heads, a.encodings)})
     if (!checked) return checked;
   return {};
 }

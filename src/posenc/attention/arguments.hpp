@@ -209,6 +209,9 @@ struct AttentionArguments {
 /// made up.
 Status check(const AttentionArguments& arguments);
 
+/// Whether encodings can act in one call at all, whatever its tensors are.
+Status check_together(std::span<const Encoding* const> encodings);
+
 /// Whether a normalisation of rows of `heads` heads can be done; `field` is the option's name.
 Status check_norm(const HeadNorm& norm, std::string_view field, Index heads,
                   std::span<const Encoding* const> encodings);

@@ -15,8 +15,11 @@ void merge(std::span<const PartialResult> parts, const AttentionShape& s, const 
       for (Index t = 0; t < s.queries; ++t) {
         const Index row = (b * s.heads + h) * s.queries + t;
         double greatest = nothing, sum = 0;
-        for (const PartialResult& p : parts)
+        bool is_nan = false;
+        for (const PartialResult& p : parts) {
           greatest = std::max(greatest, static_cast<double>(p.log_sum_exp[row]));
+          is_nan = is_nan || std::isnan(p.log_sum_exp[row]);
+        }
         if (greatest != nothing && sinks != nullptr) {
           greatest = std::max(greatest, static_cast<double>(sinks[h]));
           sum = std::exp(sinks[h] - greatest);
@@ -24,7 +27,10 @@ void merge(std::span<const PartialResult> parts, const AttentionShape& s, const 
         if (greatest != nothing)
           for (const PartialResult& p : parts)
             sum += std::exp(static_cast<double>(p.log_sum_exp[row]) - greatest);
-        const double whole = sum == 0 ? nothing : greatest + std::log(sum);
+        // A comparison drops NaN, and a part that is none must not look like one that saw nothing.
+        const double whole = is_nan     ? std::numeric_limits<double>::quiet_NaN()
+                             : sum == 0 ? nothing
+                                        : greatest + std::log(sum);
         constexpr Index at_once = 64;
         for (Index c = 0; c < s.value_dim; c += at_once) {
           const Index n = std::min(at_once, s.value_dim - c);

@@ -115,10 +115,11 @@ Status KVCache::from_bytes(std::span<const std::byte> bytes) {
         {h.window, std::int64_t{o_.window}, "of a cache of the same window"},
         {h.sinks, std::int64_t{o_.sinks}, "of a cache of the same sinks"},
         {h.axes, std::int64_t{axes_}, "of a cache of as many axes"},
-        {h.encodings, encodings_hash_, "of a cache of the same encoding"},
-        {h.rotated, std::int64_t{rotated_}, "of a cache of the same encoding"},
         {h.own_positions, std::int64_t{o_.own_positions}, "of a cache of the same positions"}})
     if (given != own) return bad(Errc::shape_mismatch, expected, static_cast<double>(given));
+  if (h.encodings != encodings_hash_ || h.rotated != std::int64_t{rotated_})
+    return bad(Errc::shape_mismatch, "of a cache whose encoding turns keys the same way",
+               std::numeric_limits<double>::quiet_NaN());
   const std::int64_t most =
       is_ring() ? std::numeric_limits<std::int32_t>::max() / 2 : std::int64_t{o_.capacity};
   if (h.length < 0 || h.length > most)

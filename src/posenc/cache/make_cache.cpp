@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making a cache: what its options must be, whether keys can be rotated as they come, its memory.
+#include <array>
 #include <limits>
 
 #include "posenc/cache/cache_errors.hpp"
@@ -29,25 +30,44 @@ Result<bool> can_rotate_early(const CacheOptions& o) {
   return rotates && !o.own_positions;
 }
 
-/// FNV-1a of the encodings' names, in order, and of the angles where stored keys are turned by them.
-/// Frequencies count as float32: the last bits of float64 differ from one machine's `pow` to another's.
+/// FNV-1a of the encodings' names, in order, and, where stored keys are turned by them, of how: which
+/// channels make a pair, the frequencies, and the cosines of two tokens for every head, in which axes,
+/// amplitudes and learned directions show. As float32: the last bits of float64 differ from one
+/// machine's `pow` to another's.
 Result<std::int64_t> hash_of(std::span<const Encoding* const> encodings, bool rotated) {
   std::uint64_t hash = 0xcbf29ce484222325u;
-  const auto add = [&](const void* data, std::size_t size) {
-    for (std::size_t i = 0; i < size; ++i)
-      hash = (hash ^ static_cast<const unsigned char*>(data)[i]) * 0x100000001b3u;
+  const auto add = [&](const auto* data, std::size_t count) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(data);
+    for (std::size_t i = 0; i < count * sizeof *data; ++i)
+      hash = (hash ^ bytes[i]) * 0x100000001b3u;
   };
   for (const Encoding* e : encodings) {
     const std::string_view name = e->traits().id;
     add(name.data(), name.size());
     if (!rotated || !e->traits().sites.rotate) continue;
-    auto frequencies = Buffer<double>::make(static_cast<std::size_t>(e->rotation().pairs));
+    const Rotation r = e->rotation();
+    const std::array<std::int32_t, 3> pairing{static_cast<std::int32_t>(r.layout),
+                                              static_cast<std::int32_t>(r.pairs),
+                                              static_cast<std::int32_t>(r.partner)};
+    add(pairing.data(), pairing.size());
+    auto frequencies = Buffer<double>::make(static_cast<std::size_t>(r.pairs));
     if (!frequencies) return frequencies.error();
     const auto factor = static_cast<float>(e->plan(1, frequencies->data()).attention_factor);
-    add(&factor, sizeof factor);
+    add(&factor, 1);
     for (double frequency : std::span(frequencies->data(), frequencies->size())) {
       const auto rounded = static_cast<float>(frequency);
-      add(&rounded, sizeof rounded);
+      add(&rounded, 1);
+    }
+    constexpr std::array<double, 6> places{1, 2, 4, 7, 9, 12};  // of three axes: two tokens on each
+    auto angles = Buffer<float>::make(2 * static_cast<std::size_t>(r.table_width()));
+    if (!angles) return angles.error();
+    for (Index head = 0; head < e->table_heads(); ++head) {
+      e->angles({.out = {angles->data(), 2, r.table_width(), r.table_width()},
+                 .positions = Positions::of(places.data(), 2, e->traits().axes),
+                 .role = Role::key,
+                 .head = head,
+                 .scratch = frequencies->data()});
+      add(angles->data(), angles->size());
     }
   }
   return static_cast<std::int64_t>(hash >> 1);
@@ -77,8 +97,14 @@ Status check_options(const CacheOptions& o) {
                         0);
   if (o.own_positions && o.window == 0)
     return wrong_number(Errc::missing_option, "window", "given for positions within the cache", 0);
-  for (Index i = 0; i < o.encoding_count; ++i) {
-    const Encoding& e = *o.encodings[static_cast<std::size_t>(i)];
+  const std::span<const Encoding* const> encodings(o.encodings.data(),
+                                                   static_cast<std::size_t>(o.encoding_count));
+  if (Status s = check_together(encodings); !s) return s;
+  for (const Encoding* encoding : encodings) {
+    const Encoding& e = *encoding;
+    if (e.table_heads() > 1 && e.table_heads() != o.heads)
+      return wrong_number(Errc::shape_mismatch, "heads",
+                          "those of the encoding, since each head rotates its own way", o.heads);
     if (e.head_dim() != 0 && e.head_dim() != o.head_dim)
       return wrong_number(Errc::shape_mismatch, "headDim", "what the encoding has", o.head_dim);
     if (o.own_positions && e.traits().axes > 1)

@@ -248,6 +248,8 @@ describe('readGGUFHeader', () => {
         .done(),
       'BAD_HEADER',
     );
+    refused(ggufBytes([['general.alignment', 'u32', 0]]), 'BAD_HEADER');
+    refused(ggufBytes([['general.alignment', 'f32', 1.5]]), 'BAD_HEADER');
     const twice: Entry = ['a.b', 'u32', 1];
     refused(ggufBytes([twice, twice]), 'DUPLICATE_NAME');
     const nested = start().u64(0).u64(1).string('a').u32(9);
