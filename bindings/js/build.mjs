@@ -15,9 +15,6 @@ import {
 import { fileURLToPath } from 'node:url';
 import { build } from 'vite';
 
-// An error that is printed shows the name of its class.
-const minify = true;
-const keepNames = true;
 const root = new URL('../../', import.meta.url);
 const file = (name) => fileURLToPath(new URL(name, root));
 
@@ -91,7 +88,7 @@ await build({
   build: {
     outDir: file('build/dist/inline'),
     // Of a library Vite keeps the spaces; half of this file is one string anyway.
-    rolldownOptions: { output: { minify, keepNames } },
+    rolldownOptions: { output: { minify: true } },
     target: 'es2022',
     lib: { entry: file('build/dist/inline.js'), formats: ['es'], fileName: () => 'inline.js' },
   },
@@ -117,7 +114,7 @@ await build({
       input: inputs,
       preserveEntrySignatures: 'strict',
       external: /(posenc\.mjs|encodings\.gen\.js)$/,
-      output: { entryFileNames: '[name].js', chunkFileNames: 'node-[name].js', minify, keepNames },
+      output: { entryFileNames: '[name].js', chunkFileNames: 'node-[name].js', minify: true },
     },
   },
 });

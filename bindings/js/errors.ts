@@ -24,6 +24,10 @@ export interface PosencErrorParts {
 }
 
 export class PosencError extends Error {
+  static {
+    // Minifiers rename classes, and Node prints a class's own name beside that of the error.
+    Object.defineProperty(PosencError, 'name', { value: 'PosencError' });
+  }
   readonly kind: PosencErrorKind;
   readonly code: PosencErrorCode;
   /** The option, tensor or argument at fault. */

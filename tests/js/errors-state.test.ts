@@ -95,7 +95,7 @@ describe('PosencError', () => {
     const error = caught(rope(63));
     expect(PosencError.is(error)).toBe(true);
     expect(error).toBeInstanceOf(Error);
-    expect(error.name).toBe('PosencError');
+    expect([error.name, error.constructor.name]).toEqual(['PosencError', 'PosencError']);
     const foreign = Object.create({ [Symbol.for('posenc.PosencError')]: true });
     expect(PosencError.is(foreign)).toBe(true);
     for (const other of [new Error('x'), null, undefined, 'x', {}])
