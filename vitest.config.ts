@@ -6,6 +6,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { playwright } from '@vitest/browser-playwright';
 import { defineConfig } from 'vitest/config';
+import { chromiumArguments } from './tests/browser/chromium-arguments.ts';
 
 const dist = (file: string) => fileURLToPath(new URL(`dist/${file}`, import.meta.url));
 const posenc = (host: string) => ({
@@ -18,15 +19,7 @@ const posenc = (host: string) => ({
 
 const chromium = {
   executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-  args: [
-    '--no-sandbox',
-    '--disable-gpu',
-    '--disable-quic',
-    '--no-first-run',
-    '--disable-background-networking',
-    '--disable-component-update',
-    '--disable-sync',
-  ],
+  args: chromiumArguments,
 };
 
 // Node 20 and 21 know relaxed SIMD and keep it behind a flag; later ones have it, and need not know the flag.

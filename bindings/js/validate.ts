@@ -128,7 +128,8 @@ export function list(
   return copy;
 }
 
-const numberArrays = [
+/** Typed arrays of plain numbers that every engine has. */
+export const numberArrays = [
   'Float32Array',
   'Float64Array',
   'Int8Array',

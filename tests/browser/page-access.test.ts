@@ -6,7 +6,7 @@ import { brotliCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { contrast, diverging, sequential } from '../../web/src/model/colour.ts';
 import { labs } from '../../web/src/model/labs.ts';
-import { PageDriver, screenshots, settled } from './page-driver.ts';
+import { openEveryLab, PageDriver, screenshots, settled } from './page-driver.ts';
 
 let driver: PageDriver;
 beforeAll(async () => {
@@ -70,14 +70,7 @@ describe('the page for everybody', () => {
   it('reaches every control once by Tab, with the focus always visible', async () => {
     const { page, close } = await driver.open('', { reducedMotion: 'reduce' });
     // Labs that come late come first here: what appears while the focus moves on would be passed over.
-    for (const lab of labs) {
-      await page.evaluate(
-        (id) => document.querySelector<HTMLElement>(`.bar-nav a[href="#${id}"]`)?.click(),
-        lab,
-      );
-      await page.waitForSelector(`#${lab}:not(.lazy:not([data-loaded]))`);
-    }
-    await settled(page);
+    await openEveryLab(page);
     // A followed link moves the place Tab goes on from to its target, sooner or later; begin at the top.
     await page.evaluate(() => {
       document.body.tabIndex = -1;

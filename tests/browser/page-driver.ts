@@ -4,19 +4,11 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { labs } from '../../web/src/model/labs.ts';
+import { chromiumArguments } from './chromium-arguments.ts';
 import { buildPage, root, serve } from './page-server.ts';
 
 export const screenshots = `${root}build/screenshots`;
-
-export const chromiumArguments = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
 
 export interface Opened {
   readonly page: Page;
@@ -112,6 +104,18 @@ export const settled = (page: Page): Promise<void> =>
         requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))),
       ),
   );
+
+/** Opens every lab by its link, those that come late included. */
+export async function openEveryLab(page: Page): Promise<void> {
+  for (const lab of labs) {
+    await page.evaluate(
+      (id) => document.querySelector<HTMLElement>(`.bar-nav a[href="#${id}"]`)?.click(),
+      lab,
+    );
+    await page.waitForSelector(`#${lab}:not(.lazy:not([data-loaded]))`);
+  }
+  await settled(page);
+}
 
 /** Goes to another state of a page that is open, as a link within it or Back would. */
 export async function goTo(page: Page, hash: string): Promise<void> {

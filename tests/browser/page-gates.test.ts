@@ -5,7 +5,14 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { firstView, most } from '../../web/budget.ts';
 import { labs } from '../../web/src/model/labs.ts';
 import { stated } from '../../web/src/parts/print.ts';
-import { type Opened, PageDriver, screenshots, settled, violations } from './page-driver.ts';
+import {
+  type Opened,
+  openEveryLab,
+  PageDriver,
+  screenshots,
+  settled,
+  violations,
+} from './page-driver.ts';
 import { root } from './page-server.ts';
 
 let driver: PageDriver;
@@ -98,14 +105,7 @@ describe('the keyboard alone', () => {
 
 describe('all labs together', () => {
   beforeAll(async () => {
-    for (const lab of labs) {
-      await page.evaluate(
-        (id) => document.querySelector<HTMLElement>(`.bar-nav a[href="#${id}"]`)?.click(),
-        lab,
-      );
-      await page.waitForSelector(`#${lab}:not(.lazy:not([data-loaded]))`);
-    }
-    await settled(page);
+    await openEveryLab(page);
   });
 
   it('have no violation in forced colours', async () => {

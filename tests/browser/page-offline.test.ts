@@ -5,7 +5,8 @@ import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keptFiles } from '../../web/keep.ts';
 import { labs } from '../../web/src/model/labs.ts';
-import { chromiumArguments, settled } from './page-driver.ts';
+import { chromiumArguments } from './chromium-arguments.ts';
+import { settled } from './page-driver.ts';
 import { buildPage, root, serve } from './page-server.ts';
 
 const folder = `${root}build/page/offline-host`;

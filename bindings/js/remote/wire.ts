@@ -14,7 +14,7 @@ import {
   typedArrayName,
 } from '../intrinsics.js';
 import type { LoadOptions } from '../load.js';
-import { reading } from '../validate.js';
+import { numberArrays, reading } from '../validate.js';
 
 export interface Call {
   posenc: 'call';
@@ -204,20 +204,10 @@ function eachBytes(value: unknown, f: (bytes: ArrayBufferView | ArrayBuffer) => 
 
 type Constructor = new (from: ArrayLike<number> | ArrayBuffer) => Float32Array;
 const constructors = Object.fromEntries(
-  [
-    'Float32Array',
-    'Float64Array',
-    'Int8Array',
-    'Int16Array',
-    'Int32Array',
-    'Uint8Array',
-    'Uint8ClampedArray',
-    'Uint16Array',
-    'Uint32Array',
-    'BigInt64Array',
-    'BigUint64Array',
-    'Float16Array',
-  ].map((name) => [name, (globalThis as unknown as Record<string, Constructor | undefined>)[name]]),
+  [...numberArrays, 'BigInt64Array', 'BigUint64Array', 'Float16Array'].map((name) => [
+    name,
+    (globalThis as unknown as Record<string, Constructor | undefined>)[name],
+  ]),
 );
 
 export interface ErrorParts {
