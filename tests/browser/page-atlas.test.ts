@@ -7,7 +7,7 @@ import { goTo, numberAt, type Opened, PageDriver, settled } from './page-driver.
 
 let driver: PageDriver;
 beforeAll(async () => {
-  driver = await PageDriver.start('atlas');
+  driver = await PageDriver.start();
 });
 afterAll(() => driver?.stop());
 

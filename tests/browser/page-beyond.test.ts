@@ -14,12 +14,13 @@ import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { golden } from '../js/golden/cases.ts';
 import {
   columnsOf,
+  copied,
+  goTo,
   type Opened,
   PageDriver,
   saved,
   settled,
   suitsEverybody,
-  visit,
 } from './page-driver.ts';
 
 const manifest = encodings as unknown as readonly EncodingInfo[];
@@ -83,7 +84,7 @@ describe('Lab 2', () => {
   let opened: Opened;
   let page: Page;
   beforeAll(async () => {
-    driver = await PageDriver.start('beyond');
+    driver = await PageDriver.start();
     opened = await driver.open('#v1&lab=beyond&theta=1000000&from=32768&to=131072', {
       permissions: ['clipboard-read', 'clipboard-write'],
     });
@@ -157,7 +158,7 @@ describe('Lab 2', () => {
       'theta=1000000000000&methods=-',
       'from=17&to=33&hd=6',
     ]) {
-      await visit(page, `#v1&lab=beyond&${hash}`);
+      await goTo(page, `#v1&lab=beyond&${hash}`);
       const paths = await page
         .locator('#beyond path')
         .evaluateAll((all) => all.map((path) => path.getAttribute('d') ?? '').join(' '));
@@ -166,10 +167,10 @@ describe('Lab 2', () => {
   });
 
   it('gives code that prints its frequencies, saves its table, and suits everybody', async () => {
-    await visit(page, '#v1&lab=beyond');
-    await page.locator('#beyond').getByRole('button', { name: 'Copy as code' }).click();
-    await settled(page);
-    const program = await page.evaluate(() => navigator.clipboard.readText());
+    await goTo(page, '#v1&lab=beyond');
+    const program = await copied(page, () =>
+      page.locator('#beyond').getByRole('button', { name: 'Copy as code' }).click(),
+    );
     mkdirSync(folder('build/page/code'), { recursive: true });
     writeFileSync(folder('build/page/code/beyond.mjs'), program);
     const printed = execFileSync(process.execPath, [folder('build/page/code/beyond.mjs')], {

@@ -147,7 +147,7 @@ describe('the wavelength ladder', () => {
 describe('side by side', () => {
   let driver: PageDriver;
   beforeAll(async () => {
-    driver = await PageDriver.start('compare');
+    driver = await PageDriver.start();
   });
   afterAll(() => driver?.stop());
 

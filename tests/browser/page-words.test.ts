@@ -22,12 +22,13 @@ import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { layerCode } from '../../web/src/parts/layer-code.ts';
 import {
   columnsOf,
+  copied,
+  goTo,
   type Opened,
   PageDriver,
   saved,
   settled,
   suitsEverybody,
-  visit,
 } from './page-driver.ts';
 
 const manifest = encodings as unknown as readonly EncodingInfo[];
@@ -183,7 +184,7 @@ describe('Lab 3', () => {
   let opened: Opened;
   let page: Page;
   beforeAll(async () => {
-    driver = await PageDriver.start('words');
+    driver = await PageDriver.start();
     opened = await driver.open('#v1&lab=words', {
       permissions: ['clipboard-read', 'clipboard-write'],
     });
@@ -289,7 +290,7 @@ describe('Lab 3', () => {
 
   it('computes and paints 256 words under 8 heads at once', async () => {
     const many = Array.from({ length: 256 }, (_, i) => `w${i % 90}`).join('+');
-    await visit(page, `#v1&lab=words&heads=8&width=64&say=${many}`);
+    await goTo(page, `#v1&lab=words&heads=8&width=64&say=${many}`);
     const took = await page.evaluate(async () => {
       const times: [number, number][] = [];
       for (const seed of [2, 3, 4, 5, 6, 7, 8]) {
@@ -315,10 +316,11 @@ describe('Lab 3', () => {
   });
 
   it('saves its maps and suits everybody', async () => {
-    await visit(page, '#v1&lab=words');
-    await page.locator('#words').getByRole('button', { name: 'Copy B as code' }).click();
-    await settled(page);
-    const printed = run('words-page', await page.evaluate(() => navigator.clipboard.readText()));
+    await goTo(page, '#v1&lab=words');
+    const program = await copied(page, () =>
+      page.locator('#words').getByRole('button', { name: 'Copy B as code' }).click(),
+    );
+    const printed = run('words-page', program);
     const shown = (await weights()).get('B');
     expect(printed.length).toBe(shown?.length);
     expect(printed).toEqual(shown);
