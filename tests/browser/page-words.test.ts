@@ -7,6 +7,7 @@ import {
   kept,
   type Mask,
   type Question,
+  restOf,
   variation,
   weightsOf,
 } from '../../web/src/compute/words.ts';
@@ -89,6 +90,21 @@ describe('the layer over words', () => {
     );
   });
 
+  it('lets a sink take its share of every row, and changes nothing between words', () => {
+    const of = (sink: number) => weightsOf(engine, { ...question, sink }, infoOf('rope'));
+    const [plain, one, two] = [of(0), of(1), of(2)] as [Float32Array, Float32Array, Float32Array];
+    for (let row = 0; row < 20; row += 1) {
+      const at = (weights: Float32Array) => restOf(weights, 5, row);
+      // s / (Z + s): twice the sink, half the odds against it.
+      expect((1 / at(one) - 1) / (1 / at(two) - 1)).toBeCloseTo(2, 3);
+      for (let i = 5 * row; i < 5 * row + 5; i += 1)
+        expect((one[i] as number) / (1 - at(one))).toBeCloseTo(plain[i] as number, 5);
+    }
+    expect([...variation(Float32Array.of(0.5, 0, 0, 1), Float32Array.of(1, 0, 0, 1), 2)]).toEqual([
+      0.5, 0,
+    ]);
+  });
+
   it('is flat where nothing but place counts and no place is told', () => {
     for (const weight of weightsOf(engine, { ...question, part: 'position' }, infoOf('none')))
       expect(weight).toBeCloseTo(0.2, 6);
@@ -106,7 +122,12 @@ describe('the layer over words', () => {
     const ids: readonly string[] = ['rope', 'learned', 't5', 'alibi', 'rope-2d', 'none'];
     const asked = (id: string): Question => {
       const mask = ({ alibi: 'first', t5: 'window', rope: 'prefix' } as const)[id] ?? 'open';
-      return { ...question, mask, softcap: id === 'rope' ? 2 : 0 };
+      return {
+        ...question,
+        mask,
+        softcap: id === 'rope' ? 2 : 0,
+        sink: id === 't5' ? 1.5 : 0,
+      };
     };
     const printedBy = runAll(
       new Map(ids.map((id) => [`words-${id}`, layerCode(asked(id), infoOf(id))])),
@@ -145,6 +166,7 @@ describe('the layer over words', () => {
                       rigid: [a, b],
                       mean: 0.3,
                       most: { word: 'word', share: 0.5 },
+                      sunk: masked ? [a, b] : undefined,
                     }),
                   ),
                 ).toBeLessThanOrEqual(40);
@@ -243,6 +265,21 @@ describe('Lab 3', () => {
       expect(await page.locator('#words-body > .control-error').isHidden(), typed).toBe(true);
     }
     expect(await page.locator('#words img').count()).toBe(0);
+  });
+
+  it('shows what a learned sink takes', async () => {
+    await visit(page, '#v1&lab=words&say=one+two+two');
+    expect(await page.locator('#words .tile').count()).toBe(3);
+    await page.locator('#words [data-field="sink"] input.exact').fill('1');
+    expect(await tile('Into the sink')).toBeGreaterThan(0.01);
+    expect(await page.locator('#words .notice-text').textContent()).toMatch(
+      /^The sink takes \d+ %/,
+    );
+    const shares = await page.locator('.shares tbody td:nth-child(2) .number').allInnerTexts();
+    expect(shares.map(Number.parseFloat).reduce((sum, share) => sum + share)).toBeCloseTo(100, 0);
+    expect(await page.locator('.shares .sunk th').textContent()).toBe('the sink');
+    await page.locator('#words [data-field="sink"] input.exact').press('Enter');
+    expect(page.url()).toContain('sink=1');
   });
 
   it('computes and paints 256 words under 8 heads at once', async () => {
