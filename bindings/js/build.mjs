@@ -58,7 +58,7 @@ function linkOf(name) {
   };
   const imports = find(/wasmImports\s*=\s*\{([^}]*)\}/, 'what the module imports');
   return {
-    from: find(/\b(\w+)["']?\s*:\s*wasmImports\b/, 'where imports come from'),
+    namespace: find(/\b(\w+)["']?\s*:\s*wasmImports\b/, 'where imports come from'),
     imports: Object.fromEntries(
       imports.split(',').map((one) => {
         const [short, called] = one.split(':').map((word) => word.trim());
@@ -125,7 +125,7 @@ await build({
       preserveEntrySignatures: 'strict',
       output: {
         entryFileNames: '[name].js',
-        chunkFileNames: 'node-[name].js',
+        chunkFileNames: '[name].node.js',
         minify: true,
         codeSplitting: { groups: [{ name: 'main', test: shared }] },
       },

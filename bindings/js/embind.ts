@@ -145,7 +145,7 @@ export async function start(module: WebAssembly.Module): Promise<RawModule> {
 
   const imports = Object.entries(link.imports).map(([short, name]) => [short, told[name]]);
   const { exports } = await WebAssembly.instantiate(module, {
-    [link.from]: Object.fromEntries(imports),
+    [link.namespace]: Object.fromEntries(imports),
   });
   const memory = exports[link.memory] as WebAssembly.Memory;
   const table = exports[link.table] as WebAssembly.Table;

@@ -2,7 +2,7 @@
 /** The short names that the linker made up for what the module imports and exports; build.mjs reads them from the glue. */
 export const link: {
   /** The module that everything is imported from. */
-  readonly from: string;
+  readonly namespace: string;
   readonly imports: Readonly<Record<string, string>>;
   readonly memory: string;
   readonly table: string;
