@@ -99,8 +99,9 @@ for (const leftover of ['inline', 'inline-bytes.js', 'inline.d.ts'])
 
 // For Node, which joins no files by itself: of sixty, finding and linking took most of the time to the first result. What the main
 // entry has is one file, that of the workers' side another. Bundlers get the single ones, of which they leave out more.
-const entries = ['index.node', 'module', 'worker.node', 'worker-thread.node', 'host.node'];
+const entries = ['index.node', 'worker.node', 'worker-thread.node', 'host.node'];
 const inputs = Object.fromEntries(entries.map((name) => [name, file(`build/dist/${name}.js`)]));
+inputs['module.node'] = file('build/dist/module.js');
 inputs['remote-load.node'] = file('build/dist/remote/load.js'); // for tests, which break workers of their own
 const shared = (id) =>
   !/[/](remote|index|module|worker)\b/.test(id.slice(file('build/dist').length));
@@ -126,7 +127,7 @@ await build({
       preserveEntrySignatures: 'strict',
       output: {
         entryFileNames: '[name].js',
-        chunkFileNames: 'node-[name].js',
+        chunkFileNames: '[name].node.js',
         minify: true,
         codeSplitting: { groups: [{ name: 'main', test: shared }] },
       },
