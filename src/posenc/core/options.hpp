@@ -59,11 +59,17 @@ struct Field : OptionRule {
   std::span<const double> example_list{};  ///< of a list, where its elements differ
   double deviation = 0.02;  ///< of a table: the scale of a usual random initialisation
   bool is_usual = false;    ///< optional because another can stand in, but examples should have it
+  std::optional<LengthPolicy> policy{};  ///< of the encoding, where this option is given or true
 
   constexpr Field required(double example = 0) const {
     Field f = *this;
     f.is_required = true;
     f.example_value = example;
+    return f;
+  }
+  constexpr Field leading_to(LengthPolicy p) const {
+    Field f = *this;
+    f.policy = p;
     return f;
   }
   constexpr Field hiding() const {
