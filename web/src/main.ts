@@ -2,15 +2,15 @@
 import { fillBar, followLabs, themeButton } from './bar.ts';
 import { byId, toast } from './dom.ts';
 import { manifest, problemOf, start } from './engine.ts';
-import { AtlasLab } from './labs/atlas.ts';
 import { OrderLab } from './labs/order.ts';
 import { LazyLabs } from './lazy.ts';
 import { readAddress, writeAddress } from './model/address.ts';
 import { isLab } from './model/labs.ts';
-import { type State, Store } from './model/state.ts';
+import { type State, Store, wordsOf } from './model/state.ts';
 import { keep } from './offline/register.ts';
 import { questionSwitch } from './parts/guess.ts';
 import { spellOnPaper } from './parts/print.ts';
+import { pause } from './pause.ts';
 
 function missingFeature(): string | undefined {
   if (typeof WebAssembly !== 'object') return 'WebAssembly';
@@ -49,6 +49,15 @@ function embedded(): string | undefined {
   for (const part of document.querySelectorAll<HTMLElement>('.bar, .hero, .foot, .skip, .lab'))
     part.hidden = part.id !== id;
   return id;
+}
+
+/** The live lab takes the place of the one drawn ahead, and keeps what somebody typed there meanwhile. */
+function takeOver(store: Store): void {
+  const early = document.getElementById('sentence');
+  if (early instanceof HTMLInputElement && early.value !== early.defaultValue)
+    if (wordsOf(early.value).length) store.set({ text: early.value, order: [], token: 0 }, false);
+  byId('order-body').replaceChildren();
+  delete document.documentElement.dataset.own;
 }
 
 function connect(store: Store, lazy: LazyLabs): void {
@@ -90,14 +99,18 @@ async function main(): Promise<void> {
   let lazy: LazyLabs;
   try {
     const engine = await start();
+    await pause();
+    takeOver(store);
+    new OrderLab(engine, store);
+    performance.mark('first answer');
+    await pause();
     fillBar(store);
     spellOnPaper(store, engine.info.version);
     byId('questions-place').append(questionSwitch());
-    new OrderLab(engine, store);
-    performance.mark('first answer');
-    // The browser may show it, and take a click, before the next lab is built.
-    await new Promise((done) => setTimeout(done));
+    const { AtlasLab } = await import('./labs/atlas.ts');
+    await pause();
     new AtlasLab(engine, store);
+    await pause();
     lazy = new LazyLabs(engine, store);
     byId('build-info').textContent = `posenc ${engine.info.version}, ${engine.info.build} build.`;
   } catch (error) {
