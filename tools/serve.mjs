@@ -29,19 +29,13 @@ const root = await realpath(resolve(process.argv[2] ?? 'web/dist')).catch(() => 
   process.exit(1);
 });
 
-// A page that carries its policy is served under the same one: it names the hashes of what stands in the page itself.
-const policy = () => {
-  try {
-    const page = readFileSync(join(root, 'index.html'), 'utf8');
-    const [, own] =
-      /<meta http-equiv="Content-Security-Policy" content="([^"]+)">/.exec(page) ?? [];
-    if (own) return own;
-  } catch {
-    // A folder without a page of its own gets the rules alone.
-  }
-  const rules = readFileSync(new URL('../web/policy.txt', import.meta.url), 'utf8');
-  return rules.trim().split('\n').join('; ');
-};
+const rules = readFileSync(new URL('../web/policy.txt', import.meta.url), 'utf8');
+/** A page that carries its policy is served under the same one, since it names the hashes of what stands in the page itself. */
+async function policyOf(file) {
+  const page = file?.endsWith('.html') ? await readFile(file, 'utf8') : '';
+  const [, own] = /<meta http-equiv="Content-Security-Policy" content="([^"]+)">/.exec(page) ?? [];
+  return own ?? rules.trim().split('\n').join('; ');
+}
 
 const common = {
   'Cache-Control': 'no-cache',
@@ -82,13 +76,12 @@ if (process.env.COMPRESS === 'brotli')
   }
 
 const server = createServer(async (request, response) => {
-  // Asked anew each time: the folder may be built again meanwhile.
-  const headers = { ...common, 'Content-Security-Policy': policy() };
   if (request.method !== 'GET' && request.method !== 'HEAD') {
-    response.writeHead(405, { ...headers, Allow: 'GET, HEAD' }).end();
+    response.writeHead(405, { ...common, Allow: 'GET, HEAD' }).end();
     return;
   }
   const file = await fileFor(request.url ?? '/');
+  const headers = { ...common, 'Content-Security-Policy': await policyOf(file) };
   if (file === undefined) {
     response
       .writeHead(404, { ...headers, 'Content-Type': 'text/plain; charset=utf-8' })
