@@ -63,16 +63,19 @@ export default defineConfig({
         test: {
           name: 'page',
           include: ['tests/browser/**/*.test.ts'],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          globalSetup: ['tests/browser/page-build.ts'],
+          // Three waits that each run out (page-driver.ts).
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
         },
       },
       {
         test: {
           name: 'firefox',
           include: ['tests/firefox/**/*.test.ts'],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          globalSetup: ['tests/browser/page-build.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
       { test: { name: 'structure', include: ['tests/structure.test.ts'] } },

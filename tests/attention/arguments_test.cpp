@@ -58,16 +58,22 @@ TEST(Arguments, AcceptEmptyExtents) {
   EXPECT_TRUE(succeeds(check(a)));
 }
 
-TEST(Arguments, RefuseNegativeExtents) {
-  for (Index AttentionShape::* extent :
-       {&AttentionShape::batch, &AttentionShape::queries, &AttentionShape::keys,
-        &AttentionShape::head_dim, &AttentionShape::value_dim}) {
-    AttentionArguments a = plain();
-    a.shape.*extent = -1;
-    const Status s = check(a);
-    EXPECT_TRUE(fails_with(s, Errc::bad_shape, "q"));
-    EXPECT_EQ(s.error().received, -1);
-  }
+TEST(Arguments, RefuseNegativeAndHugeExtentsOfTheTensorThatHasThem) {
+  constexpr Index most = std::numeric_limits<Index>::max();
+  for (const auto& [extent, tensor] : {std::pair{&AttentionShape::batch, "q"},
+                                       {&AttentionShape::queries, "q"},
+                                       {&AttentionShape::keys, "k"},
+                                       {&AttentionShape::head_dim, "q"},
+                                       {&AttentionShape::value_dim, "v"}})
+    for (const auto& [number, code] :
+         {std::pair{Index{-1}, Errc::bad_shape}, {most, Errc::too_large}}) {
+      if (number == most && extent == &AttentionShape::batch) continue;
+      AttentionArguments a = plain();
+      a.shape.*extent = number;
+      const Status s = check(a);
+      EXPECT_TRUE(fails_with(s, code, tensor));
+      EXPECT_EQ(s.error().received, static_cast<double>(number));
+    }
 }
 
 TEST(Arguments, NeedAHead) {

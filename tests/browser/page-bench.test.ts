@@ -127,7 +127,7 @@ describe('the report', () => {
 describe('the benchmark on the page', () => {
   let driver: PageDriver;
   beforeAll(async () => {
-    driver = await PageDriver.start('bench');
+    driver = await PageDriver.start();
   });
   afterAll(() => driver?.stop());
 

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 2: the numbers of every way of stretching a rotation, and the figures made of them.
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodings, load } from '../../dist/index.node.js';
@@ -14,16 +11,17 @@ import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { golden } from '../js/golden/cases.ts';
 import {
   columnsOf,
+  copied,
+  goTo,
   type Opened,
   PageDriver,
   saved,
   settled,
   suitsEverybody,
-  visit,
 } from './page-driver.ts';
+import { run } from './programs.ts';
 
 const manifest = encodings as unknown as readonly EncodingInfo[];
-const folder = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const setup = { headDim: 128, base: 10000, trained: 4096, target: 32768, lists: {} };
 const methods = methodsOf(manifest);
 const found = beyond((await load()) as unknown as Engine, manifest, methods, setup);
@@ -83,7 +81,7 @@ describe('Lab 2', () => {
   let opened: Opened;
   let page: Page;
   beforeAll(async () => {
-    driver = await PageDriver.start('beyond');
+    driver = await PageDriver.start();
     opened = await driver.open('#v1&lab=beyond&theta=1000000&from=32768&to=131072', {
       permissions: ['clipboard-read', 'clipboard-write'],
     });
@@ -157,7 +155,7 @@ describe('Lab 2', () => {
       'theta=1000000000000&methods=-',
       'from=17&to=33&hd=6',
     ]) {
-      await visit(page, `#v1&lab=beyond&${hash}`);
+      await goTo(page, `#v1&lab=beyond&${hash}`);
       const paths = await page
         .locator('#beyond path')
         .evaluateAll((all) => all.map((path) => path.getAttribute('d') ?? '').join(' '));
@@ -166,15 +164,11 @@ describe('Lab 2', () => {
   });
 
   it('gives code that prints its frequencies, saves its table, and suits everybody', async () => {
-    await visit(page, '#v1&lab=beyond');
-    await page.locator('#beyond').getByRole('button', { name: 'Copy as code' }).click();
-    await settled(page);
-    const program = await page.evaluate(() => navigator.clipboard.readText());
-    mkdirSync(folder('build/page/code'), { recursive: true });
-    writeFileSync(folder('build/page/code/beyond.mjs'), program);
-    const printed = execFileSync(process.execPath, [folder('build/page/code/beyond.mjs')], {
-      encoding: 'utf8',
-    });
+    await goTo(page, '#v1&lab=beyond');
+    const program = await copied(page, () =>
+      page.locator('#beyond').getByRole('button', { name: 'Copy as code' }).click(),
+    );
+    const printed = run('beyond', program).join('\n');
     expect(printed).toContain(`rope-yarn ${of('rope-yarn').logits}`);
     const csv = (await saved(page, '#beyond-body', 'All methods as CSV')).toString();
     expect(csv).toContain(String(of('rope-yarn').logits));

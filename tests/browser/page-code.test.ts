@@ -1,36 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // "Copy as code" has to be code: every program the page offers runs against the package as built, and prints what is drawn.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { cpSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodings, load } from '../../dist/index.node.js';
 import { runLayer, seed, spread } from '../../web/src/compute/layer.ts';
-import { pictureOf } from '../../web/src/compute/picture.ts';
+import { type Picture, pictureOf } from '../../web/src/compute/picture.ts';
 import type { Engine } from '../../web/src/engine.ts';
 import { asCommand, asModule, asPage } from '../../web/src/labs/use/forms.ts';
 import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { untouched } from '../../web/src/model/settings.ts';
 import { atlasCode } from '../../web/src/parts/code.ts';
 import { layerCode } from '../../web/src/parts/layer-code.ts';
-import { PageDriver, settled, suitsEverybody } from './page-driver.ts';
+import { changed, PageDriver, suitsEverybody } from './page-driver.ts';
+import { root } from './page-server.ts';
+import { programs, run, runAll } from './programs.ts';
 
 const manifest = encodings as unknown as readonly EncodingInfo[];
 const engine = (await load()) as unknown as Engine;
 
-// Inside the project, where the name of the package leads to its own exports.
-const folder = fileURLToPath(new URL('../../build/page/code', import.meta.url));
-mkdirSync(folder, { recursive: true });
-
-function run(name: string, program: string): number[][] {
-  const file = `${folder}/${name}.mjs`;
-  writeFileSync(file, program);
-  const printed = execFileSync(process.execPath, [file], { encoding: 'utf8' });
-  return printed
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as number[]);
-}
+const parsed = (lines: string[]) => lines.map((line) => JSON.parse(line) as number[]);
 
 const words = ['dog', 'bites', '"man"', '</script>'];
 const layerOf = (info: EncodingInfo, causal: boolean): string =>
@@ -47,10 +36,21 @@ const layerOf = (info: EncodingInfo, causal: boolean): string =>
     true,
   );
 
+const pictures = new Map(
+  manifest.map((info) => [info.id, pictureOf(engine, info, untouched, 8)] as const),
+);
+const printedBy = runAll(
+  new Map(
+    manifest.flatMap((info) => [
+      [`atlas-${info.id}`, atlasCode(info, untouched, pictures.get(info.id) as Picture)],
+      [`order-${info.id}`, layerOf(info, true)],
+    ]),
+  ),
+);
 describe.each(manifest)('the code for $id', (info) => {
   it('of the atlas prints what the atlas draws', () => {
-    const picture = pictureOf(engine, info, untouched, 8);
-    const [printed = []] = run(`atlas-${info.id}`, atlasCode(info, untouched, picture));
+    const picture = pictures.get(info.id) as Picture;
+    const [printed = []] = parsed(printedBy(`atlas-${info.id}`));
     const { columns, rows, cells } = picture;
     expect(printed.length).toBeGreaterThan(0);
     expect(printed.every(Number.isFinite)).toBe(true);
@@ -72,7 +72,7 @@ describe.each(manifest)('the code for $id', (info) => {
   });
 
   it('of the first lab prints the weights and outputs of the first lab', () => {
-    const [weights = [], output = []] = run(`order-${info.id}`, layerOf(info, true));
+    const [weights = [], output = []] = parsed(printedBy(`order-${info.id}`));
     const want = runLayer(engine, words, info.sites.length ? info : undefined, true);
     expect(Float32Array.from(weights)).toEqual(Float32Array.from(want.weights));
     // The lab keeps the heads of a word side by side.
@@ -91,25 +91,22 @@ describe.each(manifest)('the code for $id', (info) => {
 describe('Lab 7', () => {
   let driver: PageDriver;
   beforeAll(async () => {
-    driver = await PageDriver.start('code');
+    driver = await PageDriver.start();
   });
   afterAll(() => driver?.stop());
 
   it('shows every lab in every form, and the forms print what the lab shows', async () => {
     const { page, complaints, close } = await driver.open('#v1&lab=use&pos=1');
     const program = page.locator('#use .program');
+    let module = '';
     for (const name of ['Atlas', 'Beyond', 'Words', 'Config', 'Order']) {
-      await page.locator('#use').getByText(name, { exact: true }).click();
-      await page.waitForTimeout(100);
-      await page.waitForFunction(
-        () => (document.querySelector('#use .program')?.textContent?.length ?? 0) > 200,
-      );
+      const choice = page.locator('#use').getByText(name, { exact: true });
+      module = await changed(program, () => choice.click());
+      expect(module.length, name).toBeGreaterThan(200);
     }
-    await settled(page);
-    const module = (await program.textContent()) ?? '';
     const shown = Number(await page.locator('.big-number').getAttribute('data-value'));
     expect(shown).toBe(0);
-    const [weights = []] = run('use-module', module);
+    const [weights = []] = parsed(run('use-module', module));
     const drawn = runLayer(
       engine,
       'the dog bit the man'.split(' '),
@@ -117,11 +114,13 @@ describe('Lab 7', () => {
       false,
     );
     expect(Float32Array.from(weights)).toEqual(Float32Array.from(drawn.weights));
-    await page.locator('#use').getByText('Node, one command').click();
-    await settled(page);
-    await page.waitForTimeout(50);
-    const command = ((await program.textContent()) ?? '').replace('npm install posenc\n', '');
-    const printed = execFileSync('sh', ['-c', command], { cwd: folder, encoding: 'utf8' });
+    const node = page.locator('#use').getByText('Node, one command');
+    const command = await changed(program, () => node.click());
+    expect(command).toMatch(/^npm install posenc\n/);
+    const printed = execFileSync('sh', ['-c', command.replace(/^.*\n/, '')], {
+      cwd: programs,
+      encoding: 'utf8',
+    });
     expect(JSON.parse(printed.split('\n')[0] as string)).toEqual(weights);
     expect(await suitsEverybody(page, 'use')).toEqual([]);
     expect(complaints).toEqual([]);
@@ -131,8 +130,8 @@ describe('Lab 7', () => {
   it('writes a page that runs, whatever the words are', async () => {
     const info = manifest.find(({ id }) => id === 'rope') as EncodingInfo;
     const module = layerOf(info, false);
-    const place = fileURLToPath(new URL('../../build/page/code/page', import.meta.url));
-    cpSync(fileURLToPath(new URL('../../dist', import.meta.url)), `${place}/posenc`, {
+    const place = `${programs}/page`;
+    cpSync(`${root}dist`, `${place}/posenc`, {
       recursive: true,
     });
     writeFileSync(`${place}/index.html`, asPage(module));
@@ -142,7 +141,7 @@ describe('Lab 7', () => {
         .trim()
         .split('\n')
         .map((line) => JSON.parse(line)),
-    ).toEqual(run('use-page', asModule(module)));
+    ).toEqual(parsed(run('use-page', asModule(module))));
     expect(asCommand(module)).toContain("<<'END'\n");
   });
 });

@@ -4,8 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodings, load } from '../../dist/index.node.js';
 import { type Ladder, ladderOf } from '../../web/src/compute/ladder.ts';
 import { preferenceOf, toeplitzScore } from '../../web/src/compute/preference.ts';
+import { wavesOf } from '../../web/src/compute/waves.ts';
 import type { Engine } from '../../web/src/engine.ts';
-import { ladderNotice } from '../../web/src/labs/ladder-notice.ts';
+import { freeNotice, ladderNotice } from '../../web/src/labs/ladder-notice.ts';
 import { wordCount } from '../../web/src/labs/notices.ts';
 import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { untouched } from '../../web/src/model/settings.ts';
@@ -92,23 +93,61 @@ describe('the wavelength ladder', () => {
     expect(ladderOf(engine, infoOf('alibi'), untouched, 64)).toBeUndefined();
   });
 
-  it('is there for every encoding that turns, and is noticed in at most forty words', () => {
+  it('finds the waves of a table from its rows, along either axis of a grid, and none in free numbers', () => {
+    for (const base of [10000, 100, 1e7]) {
+      const settings = { ...untouched, fields: { base } };
+      const found = ladderOf(engine, infoOf('sinusoidal'), settings, 4096) as Ladder;
+      expect(found).toMatchObject({ of: 'channel', length: 4096, aliased: 0 });
+      expect(found.wavelengths).toHaveLength(64);
+      found.wavelengths.forEach((wavelength, channel) => {
+        const paper = 2 * Math.PI * base ** (Math.floor(channel / 2) / 32);
+        expect(wavelength / paper, `channel ${channel}`).toBeCloseTo(1, 5);
+      });
+    }
+    const plane = ladderOf(engine, infoOf('sinusoidal-2d'), untouched, 64) as Ladder;
+    expect(plane.of).toBe('channel');
+    expect(plane.wavelengths.every((wavelength) => wavelength > 0)).toBe(true);
+    expect(ladderOf(engine, infoOf('learned'), untouched, 64)).toBe('free');
+    const [fast, slow] = [3, 1e-5];
+    const waves = wavesOf(
+      (positions) => ({
+        shape: [16, 3],
+        data: Float32Array.from({ length: 48 }, (_, i) => {
+          const p = (positions as Float64Array)[Math.floor(i / 3)] as number;
+          return [Math.cos(fast * p), Math.sin(slow * p), 0.25][i % 3] as number;
+        }),
+      }),
+      1,
+      true,
+    );
+    expect(waves?.[0]).toBeCloseTo(fast, 5);
+    expect((waves?.[1] ?? 0) / slow).toBeCloseTo(1, 5);
+    expect(waves?.[2]).toBe(0);
+  });
+
+  it('is there for all that turns or is a wave, and is noticed in at most forty words', () => {
     for (const info of manifest) {
       const ladder = ladderOf(engine, info, untouched, 128);
-      expect(ladder !== undefined, info.id).toBe(info.sites.includes('rotate'));
+      expect(ladder !== undefined, info.id).toBe(
+        info.sites.includes('rotate') || info.sites.includes('embed'),
+      );
     }
-    for (const never of [0, 12])
-      for (const aliased of [0, 3])
-        expect(
-          wordCount(ladderNotice({ pairs: 32, never, aliased, length: 4096, fastest: 651.9 })),
-        ).toBeLessThanOrEqual(40);
+    expect(wordCount(freeNotice)).toBeLessThanOrEqual(40);
+    for (const of of ['pair', 'channel'] as const)
+      for (const never of [0, 12])
+        for (const aliased of [0, 3])
+          expect(
+            wordCount(
+              ladderNotice({ of, count: 32, never, aliased, length: 4096, fastest: 651.9 }),
+            ),
+          ).toBeLessThanOrEqual(40);
   });
 });
 
 describe('side by side', () => {
   let driver: PageDriver;
   beforeAll(async () => {
-    driver = await PageDriver.start('compare');
+    driver = await PageDriver.start();
   });
   afterAll(() => driver?.stop());
 
@@ -153,6 +192,15 @@ describe('side by side', () => {
     await page.selectOption('#encoding', 'alibi');
     await settled(page);
     expect(await page.locator('#ladder-plot').isVisible()).toBe(false);
+    await page.selectOption('#encoding', 'learned');
+    await settled(page);
+    expect(await page.locator('#ladder-plot').isVisible()).toBe(false);
+    expect(await page.locator('.ladder .notice-text').textContent()).toBe(freeNotice);
+    await page.selectOption('#encoding', 'sinusoidal');
+    await settled(page);
+    await page.locator('#ladder-plot').focus();
+    await page.keyboard.press('ArrowRight');
+    expect(await page.locator('#ladder .key-place').textContent()).toMatch(/^channel \d+: /);
     await page.selectOption('#encoding', 'rope');
     await settled(page);
     expect(await suitsEverybody(page, 'compare')).toEqual([]);

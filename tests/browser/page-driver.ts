@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the page, serves it under its policy, and opens it in Chromium; whatever goes wrong on the way is collected.
-import type { ChildProcess } from 'node:child_process';
+// Opens the page, as it is served under its policy, in Chromium; whatever goes wrong on the way is collected.
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+} from 'playwright-core';
+import { expect, inject } from 'vitest';
 import { labs } from '../../web/src/model/labs.ts';
 import { chromiumArguments } from './chromium-arguments.ts';
-import { buildPage, root, serve } from './page-server.ts';
+import { root, serve } from './page-server.ts';
 
 export const screenshots = `${root}build/screenshots`;
+
+/** What waits for a state waits so long for it, in milliseconds: the machine of a test may be busy with other things. */
+export const patience = 60_000;
 
 export interface Opened {
   readonly page: Page;
@@ -21,20 +30,16 @@ export interface Opened {
 export class PageDriver {
   private constructor(
     private readonly browser: Browser,
-    private readonly server: ChildProcess,
     readonly address: string,
   ) {}
 
-  /** `name` keeps the builds of test files that run side by side apart. */
-  static async start(name: string): Promise<PageDriver> {
-    const folder = buildPage(name);
+  static async start(): Promise<PageDriver> {
     mkdirSync(screenshots, { recursive: true });
-    const { server, address } = await serve(folder);
     const browser = await chromium.launch({
       executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
       args: chromiumArguments,
     });
-    return new PageDriver(browser, server, address);
+    return new PageDriver(browser, inject('page').address);
   }
 
   /** The text of an element of a page in a folder of its own, once there is some. */
@@ -42,6 +47,7 @@ export class PageDriver {
     const { server, address } = await serve(folder);
     // Its script stands in the page, as in the pages of people who try something out.
     const context = await this.browser.newContext({ bypassCSP: true });
+    context.setDefaultTimeout(patience);
     try {
       const page = await context.newPage();
       await page.goto(address);
@@ -53,9 +59,8 @@ export class PageDriver {
     }
   }
 
-  async stop(): Promise<void> {
-    await this.browser.close();
-    this.server.kill();
+  stop(): Promise<void> {
+    return this.browser.close();
   }
 
   /** `before` runs in the page ahead of its own scripts. */
@@ -66,6 +71,7 @@ export class PageDriver {
       serviceWorkers: 'block',
       ...options,
     });
+    context.setDefaultTimeout(patience);
     const page = await context.newPage();
     const complaints: string[] = [];
     const requests: string[] = [];
@@ -113,6 +119,8 @@ export async function openEveryLab(page: Page): Promise<void> {
       lab,
     );
     await page.waitForSelector(`#${lab}:not(.lazy:not([data-loaded]))`);
+    // The link ends with this; a later Tab would else go on from wherever the focus is then.
+    await page.waitForFunction((id) => document.activeElement?.id === `${id}-title`, lab);
   }
   await settled(page);
 }
@@ -125,19 +133,6 @@ export async function goTo(page: Page, hash: string): Promise<void> {
         if (location.hash === hash) return done();
         addEventListener('hashchange', () => done(), { once: true });
         location.hash = hash;
-      }),
-    hash,
-  );
-  await settled(page);
-}
-
-/** Follows a link within the page, and waits until the page has. */
-export async function visit(page: Page, hash: string): Promise<void> {
-  await page.evaluate(
-    (where) =>
-      new Promise<void>((done) => {
-        addEventListener('hashchange', () => done(), { once: true });
-        location.hash = where;
       }),
     hash,
   );
@@ -157,7 +152,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 
 /** Violations in a part of the page, each with the elements concerned. */
 export async function violations(page: Page, selector: string): Promise<string[]> {
-  await page.evaluate(axe);
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe);
   return page.evaluate(async (where) => {
     const { violations } = await (
       globalThis as unknown as {
@@ -170,6 +165,34 @@ export async function violations(page: Page, selector: string): Promise<string[]
       ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(' | ')}`,
     );
   }, selector);
+}
+
+/** What an element says once `act` has changed that. */
+export async function changed(where: Locator, act: () => Promise<unknown>): Promise<string> {
+  const before = await where.textContent();
+  await act();
+  const text = () => where.textContent();
+  await expect.poll(text, { timeout: patience }).not.toBe(before);
+  return (await text()) ?? '';
+}
+
+/** What `press` puts on the clipboard. */
+export async function copied(page: Page, press: () => Promise<unknown>): Promise<string> {
+  const text = () => page.evaluate(() => navigator.clipboard.readText());
+  await page.evaluate(() => navigator.clipboard.writeText('nothing yet'));
+  await press();
+  await expect.poll(text, { timeout: patience }).not.toBe('nothing yet');
+  return text();
+}
+
+/** A picture of a part of the page. Of the whole page and cut: for one of an element alone Playwright waits for two frames in
+ * which it stands still, and under load Chromium has once given none for 30 s. */
+async function shoot(page: Page, selector: string, path: string): Promise<void> {
+  const clip = await page.locator(selector).evaluate((element) => {
+    const { left, top, width, height } = element.getBoundingClientRect();
+    return { x: left + scrollX, y: top + scrollY, width, height };
+  });
+  await page.screenshot({ path, clip, fullPage: true, animations: 'disabled' });
 }
 
 /** A lab in both themes at three widths, on the page as it is: no violation, no sideways scrolling, and pictures to look at. */
@@ -185,10 +208,7 @@ export async function suitsEverybody(page: Page, lab: string): Promise<string[]>
         found.push(`${at}: scrolls sideways`);
       if (width === 320) continue;
       found.push(...(await violations(page, `#${lab}`)).map((one) => `${at}: ${one}`));
-      const path = `${screenshots}/lab-${lab}-${colorScheme}-${width}.png`;
-      const shoot = () => page.locator(`#${lab}`).screenshot({ path, timeout: 25_000 });
-      // Chromium once gave no frame for 30 s; nothing that is tested here depends on the first try.
-      await shoot().catch(shoot);
+      await shoot(page, `#${lab}`, `${screenshots}/lab-${lab}-${colorScheme}-${width}.png`);
     }
   await page.emulateMedia({ colorScheme: 'light' });
   await page.setViewportSize({ width: 1440, height: 900 });

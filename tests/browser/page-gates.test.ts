@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What holds for all labs together: the keyboard alone, questions before answers, forced colours, links, paper, no script at all.
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { firstView, most } from '../../web/budget.ts';
 import { labs } from '../../web/src/model/labs.ts';
 import { stated } from '../../web/src/parts/print.ts';
@@ -13,13 +13,12 @@ import {
   settled,
   violations,
 } from './page-driver.ts';
-import { root } from './page-server.ts';
 
 let driver: PageDriver;
 let opened: Opened;
 let page: Page;
 beforeAll(async () => {
-  driver = await PageDriver.start('gates');
+  driver = await PageDriver.start();
   opened = await driver.open('', { reducedMotion: 'reduce' });
   page = opened.page;
 });
@@ -166,7 +165,7 @@ it('still reads without any script', async () => {
 });
 
 it('needs little for the first view', () => {
-  const files = firstView(`${root}build/page/gates`);
+  const files = firstView(inject('page').folder);
   expect(files.length).toBeGreaterThan(2);
   const sum = files.reduce((all, { bytes }) => all + bytes, 0);
   console.log(`first view: ${sum} bytes of ${most} after brotli`);

@@ -2,12 +2,12 @@
 // The page without a network, in a folder below the root of its host: a second visit needs no server, and a newer build waits.
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { keptFiles } from '../../web/keep.ts';
 import { labs } from '../../web/src/model/labs.ts';
 import { chromiumArguments } from './chromium-arguments.ts';
-import { settled } from './page-driver.ts';
-import { buildPage, root, serve } from './page-server.ts';
+import { patience, settled } from './page-driver.ts';
+import { root, serve } from './page-server.ts';
 
 const folder = `${root}build/page/offline-host`;
 let context: BrowserContext;
@@ -20,13 +20,14 @@ async function restart(port?: string): Promise<void> {
 }
 beforeAll(async () => {
   rmSync(folder, { recursive: true, force: true });
-  cpSync(buildPage('offline'), `${folder}/sub`, { recursive: true });
+  cpSync(inject('page').folder, `${folder}/sub`, { recursive: true });
   await restart();
   const browser = await chromium.launch({
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
     args: chromiumArguments,
   });
   context = await browser.newContext();
+  context.setDefaultTimeout(patience);
 });
 afterAll(async () => {
   await context?.browser()?.close();
@@ -112,7 +113,7 @@ describe('the page without a network', () => {
     await page.evaluate(() => {
       window.setTimeout = (() => 0) as unknown as typeof setTimeout;
     });
-    await Promise.all([page.waitForEvent('load', { timeout: 60_000 }), offered(page).click()]);
+    await Promise.all([page.waitForEvent('load'), offered(page).click()]);
     await page.waitForSelector('html[data-ready="true"]');
   }
   const versions = (page: Page) =>

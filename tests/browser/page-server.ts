@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** `name` keeps the builds of test files that run side by side apart. */
+/** `name` keeps the builds of suites apart. */
 export function buildPage(name: string): string {
   const folder = `${root}build/page/${name}`;
   execFileSync(

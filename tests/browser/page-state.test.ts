@@ -18,7 +18,7 @@ import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { uniform } from '../../web/src/model/random.ts';
 import { standing } from '../../web/src/model/settings.ts';
 import { initialState, type State } from '../../web/src/model/state.ts';
-import { change, PageDriver, settled } from './page-driver.ts';
+import { change, copied, PageDriver, settled } from './page-driver.ts';
 
 const manifest = encodings as unknown as readonly EncodingInfo[];
 
@@ -194,7 +194,7 @@ describe('drawing', () => {
 describe('the state in the browser', () => {
   let driver: PageDriver;
   beforeAll(async () => {
-    driver = await PageDriver.start('state');
+    driver = await PageDriver.start();
   });
   afterAll(() => driver?.stop());
 
@@ -283,9 +283,8 @@ describe('the state in the browser', () => {
     const { page, close } = await driver.open('#v1&mask=causal&len=500', {
       permissions: ['clipboard-read', 'clipboard-write'],
     });
-    await page.locator('#share').click();
-    await settled(page);
-    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(page.url());
+    const link = await copied(page, () => page.locator('#share').click());
+    expect(link).toBe(page.url());
     await page.locator('#reset').click();
     await settled(page);
     expect(new URL(page.url()).hash).toBe('#v1');

@@ -33,7 +33,7 @@ import {
   tasks,
   vocabulary,
 } from '../../web/src/train/tasks.ts';
-import { PageDriver, settled, suitsEverybody } from './page-driver.ts';
+import { PageDriver, patience, settled, suitsEverybody } from './page-driver.ts';
 
 const manifest = encodings as unknown as readonly EncodingInfo[];
 const usual = usualPupils(manifest);
@@ -233,7 +233,7 @@ describe('the decoder', () => {
 describe('training on the page', () => {
   let driver: PageDriver;
   beforeAll(async () => {
-    driver = await PageDriver.start('train');
+    driver = await PageDriver.start();
   });
   afterAll(() => driver?.stop());
 
@@ -254,7 +254,9 @@ describe('training on the page', () => {
         .waitFor();
     // Runs of now over those made before.
     await expect
-      .poll(() => page.locator('#train-accuracy-plot .curve-line:not(.faint)').count())
+      .poll(() => page.locator('#train-accuracy-plot .curve-line:not(.faint)').count(), {
+        timeout: patience,
+      })
       .toBe(usual.length);
     await page.locator('#train-run').click();
     await page.locator('#train-body').getByRole('button', { name: 'Stop' }).click();

@@ -93,7 +93,7 @@ export async function show(
     const lines = example().output.trim().split('\n').length;
     const done = (n: number) =>
       (document.querySelector('pre')?.textContent ?? '').split('\n').length > n;
-    await page.waitForFunction(done, lines, { timeout: 15_000 }).catch(() => undefined);
+    await page.waitForFunction(done, lines, { timeout: 60_000 }).catch(() => undefined);
     return { text: (await page.textContent('pre')) ?? '', complaints, requests };
   } finally {
     await browser.close();

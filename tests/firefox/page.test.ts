@@ -6,7 +6,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Browser, launch, type Page } from 'puppeteer-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { encodings, load } from '../../dist/index.node.js';
 import { layer, runLayer } from '../../web/src/compute/layer.ts';
 import { pictureOf } from '../../web/src/compute/picture.ts';
@@ -14,7 +14,7 @@ import type { Engine } from '../../web/src/engine.ts';
 import { labs } from '../../web/src/model/labs.ts';
 import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { untouched } from '../../web/src/model/settings.ts';
-import { buildPage, root, serve } from '../browser/page-server.ts';
+import { root, serve } from '../browser/page-server.ts';
 import { committed } from '../support/same-bits.mjs';
 
 const engine = (await load()) as unknown as Engine;
@@ -84,7 +84,7 @@ describe('Firefox', () => {
   let page: Page;
   let complaints: string[];
   beforeAll(async () => {
-    address = await at(buildPage('firefox'));
+    address = inject('page').address;
     ({ page, complaints } = await open());
     await page.goto(`${address}#v1&order=4.1.2.3.0&mask=causal`);
     await until(page, present, 'html[data-ready="true"]');

@@ -489,13 +489,16 @@ describe('a refused call says why and changes nothing', () => {
   });
 
   it('where what it would hold only seems to fit 32 bits', () => {
-    for (const options of [
-      { headDim: 2 ** 30 - 1, capacity: 1 },
-      { headDim: 2 ** 29, valueDim: 2 ** 29 - 2, capacity: 1 },
-      { headDim: 2 ** 24, capacity: 64 },
-      { heads: 2 ** 16, batch: 2 ** 15, headDim: 1, capacity: 1 },
-    ])
-      refused(make({ heads: 1, ...options }), 'TOO_LARGE', 'capacity');
+    // The largest is to blame.
+    for (const [field, options] of [
+      ['headDim', { headDim: 2 ** 30 - 1, capacity: 1 }],
+      ['headDim', { headDim: 2 ** 29, valueDim: 2 ** 29 - 2, capacity: 1 }],
+      ['headDim', { headDim: 2 ** 24, capacity: 64 }],
+      ['heads', { heads: 2 ** 16, batch: 2 ** 15, headDim: 1, capacity: 1 }],
+      ['batch', { batch: 2 ** 30 - 1 }],
+      ['sinks', { capacity: undefined, window: 5, sinks: 2 ** 30 }],
+    ] as const)
+      refused(make({ heads: 1, ...options }), 'TOO_LARGE', field);
   });
 
   it('where bytes lie in the memory of the module, which moves when it grows', async () => {

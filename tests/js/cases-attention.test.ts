@@ -153,6 +153,30 @@ describe('prefill and decode', () => {
       }
     }
   });
+  it('D13 turns cached keys by the list of the length that is reached', () => {
+    const encoding = pe.encoding('rope-longrope', {
+      headDim: 4,
+      shortFactor: [1, 1],
+      longFactor: [2, 4],
+      originalLength: 8,
+      factor: 2,
+    });
+    const [q, k, v] = [1, 2, 3].map((seed) => randomTensor([1, 9, 4], seed));
+    const rows = (x: typeof q, from: number, to: number) =>
+      tensor([1, to - from, 4], x.data.subarray(from * 4, to * 4));
+    const prefill = (n: number) => {
+      const [a, b, c] = [q, k, v].map((x) => rows(x, 0, n));
+      return pe.attention(a, b, c, { encoding, causal: true }).output.data.subarray(-4);
+    };
+    using cache = pe.cache({ heads: 1, headDim: 4, capacity: 9, encoding });
+    const step = (from: number, to: number) => {
+      const append = { k: rows(k, from, to), v: rows(v, from, to) };
+      const { output } = pe.attention(rows(q, from, to), cache, { causal: true, append });
+      return output.data.subarray(-4);
+    };
+    expectClose(step(0, 8), prefill(8), near);
+    expectClose(step(8, 9), prefill(9), near);
+  });
   it('I26 refuses results with more elements than an index reaches', () => {
     const x = tensor([8, 28, 4096, 0], []);
     const error = caught(() => pe.attention(x, x, x, { weights: true }));

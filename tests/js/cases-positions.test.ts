@@ -70,6 +70,18 @@ describe('pairing and layout', () => {
       expect(score(p, 'interleaved')).toBeCloseTo(4.433756, 4);
     }
   });
+  it('B5 keeps layout and width where the rotation is part of attention', () => {
+    const [T, D] = [3, 6];
+    const [q, k, v] = [1, 2, 3].map((seed) => randomTensor([1, T, D], seed));
+    const rope = (layout: 'half' | 'interleaved') =>
+      pe.encoding('rope', { headDim: D, rotaryDim: 4, layout });
+    const encoding = rope('interleaved');
+    const fused = pe.attention(q, k, v, { encoding }).output.data;
+    const apart = pe.attention(encoding.rotate(q), encoding.rotate(k), v).output.data;
+    expectClose(fused, apart, near);
+    const other = pe.attention(q, k, v, { encoding: rope('half') }).output.data;
+    expect(Math.max(...fused.map((x, i) => Math.abs(x - other[i])))).toBeGreaterThan(1e-3);
+  });
   it('B6 leaves values alone', () => {
     const one = tensor([1, 1, 2], [1, 0]);
     const encoding = pe.encoding('rope', { headDim: 2 });
@@ -137,6 +149,18 @@ describe('positions, offsets and tables', () => {
     const says = (value: number) => [/positions\[1\]/, `${value} (number)`];
     expectRefusal(() => learned.table([0, 8]), { code: 'POSITION_OUT_OF_TABLE', says: says(8) });
     expectRefusal(() => learned.table([0, -1]), { code: 'POSITION_OUT_OF_TABLE', says: says(-1) });
+  });
+  it('F12 takes distances within each row of a batch', () => {
+    const encoding = pe.encoding('alibi', { heads: 1, slopes: [1] });
+    const zeros = tensor([3, 1, 3, 1], new Array(9).fill(0));
+    const positions = { data: [0, 1, 2, 5, 6, 7, 9, 10, 11], shape: [3, 3] };
+    const at = { queryPositions: positions, keyPositions: positions };
+    const { weights } = pe.attention(zeros, zeros, zeros, { encoding, weights: true, ...at });
+    for (const row of [0, 1, 2]) {
+      const last = weights?.data.subarray(row * 9 + 6, row * 9 + 9) ?? [];
+      const distances = Array.from(last, (w) => -Math.log(w / last[2]));
+      expectClose(distances, [2, 1, 0], { rtol: 0, atol: 1e-5 });
+    }
   });
   it('F13 treats every batch row alike at length 1', () => {
     const rope = pe.encoding('rope', { headDim: 4 });

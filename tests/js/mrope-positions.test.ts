@@ -134,7 +134,7 @@ describe('M-RoPE', () => {
   const rope = pe.encoding('rope', { headDim: 16 });
   const [q, k, v] = [1, 2, 3].map((seed) => randomTensor([4, 11, 16], seed));
 
-  it('is RoPE on text, with positions or without', () => {
+  it('E7: is RoPE on text, with positions or without', () => {
     const { positions } = mropePositions(Array.from({ length: 11 }, (_, i) => i));
     const want = pe.attention(q, k, v, { encoding: rope, causal: true }).output.data;
     const attend = (at: object) =>
@@ -160,5 +160,14 @@ describe('M-RoPE', () => {
     const text = pe.attention(q, k, v, { encoding: mrope, causal: true }).output.data;
     expectSame(seen.subarray(0, 4 * 16), text.subarray(0, 4 * 16)); // until the image's second token
     expect([...seen]).not.toEqual([...text]);
+  });
+
+  it('E8: takes axes for axes, not for sequences one after the other', () => {
+    const axis = { data: Array.from({ length: 11 }, (_, i) => i), shape: [1, 11] };
+    const at = { queryPositions: [axis, axis, axis], keyPositions: [axis, axis, axis] };
+    const rules = { encoding: mrope, causal: true, weights: true } as const;
+    const { weights } = pe.attention(q, k, v, { ...rules, ...at });
+    expectSame(weights?.data ?? [], pe.attention(q, k, v, rules).weights?.data ?? []);
+    expect(Math.min(...(weights?.data.subarray(110, 121) ?? []))).toBeGreaterThan(0);
   });
 });

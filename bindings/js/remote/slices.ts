@@ -63,18 +63,22 @@ export const part = (data: Numbers, from: number, to: number): Numbers =>
   isArray(data) ? data.slice(from, to) : data.subarray(from, to);
 
 /** Puts results together along an axis, into `into` where there is one. */
-export function join(parts: readonly Tensor[], axis: number, into?: Float32Array): Tensor {
-  const [{ shape: first }] = parts;
+export function join(parts: readonly Plain[], axis: number, into?: Float32Array): Tensor {
+  const [{ shape: first, data: model }] = parts;
   const extent = parts.reduce((sum, { shape }) => sum + shape[axis], 0);
   const shape = first.map((one, i) => (i === axis ? extent : one));
   const outer = product(first.slice(0, axis));
   const inner = product(first.slice(axis + 1));
-  const data = into ?? new Float32Array(product(shape));
+  const Type = model.constructor as Float32ArrayConstructor;
+  const data = into ?? new Type(product(shape));
   let before = 0;
   for (const { data: from, shape: own } of parts) {
     const block = own[axis] * inner;
     for (let i = 0; i < outer; ++i)
-      data.set(from.subarray(i * block, (i + 1) * block), i * extent * inner + before);
+      data.set(
+        (from as Float32Array).subarray(i * block, (i + 1) * block),
+        i * extent * inner + before,
+      );
     before += block;
   }
   return { data, shape };

@@ -33,6 +33,8 @@ export interface Split {
   parts: readonly (readonly unknown[])[];
   /** Buffers that were made for the parts. */
   own: ReadonlySet<object>;
+  /** The first so many arguments are tensors that were cut along this axis. */
+  cut: { tensors: number; axis: number };
   join(where: string, results: readonly unknown[]): unknown;
 }
 
@@ -76,7 +78,12 @@ export function splitRows(
       sets ? positionsOf(args[1], run, cut.of, own) : args[1],
       rest,
     ]);
-    return { parts, own, join: (where, results) => joined(where, results as Tensor[], axis, out) };
+    return {
+      parts,
+      own,
+      cut: { tensors: 1, axis },
+      join: (where, results) => joined(where, results as Tensor[], axis, out),
+    };
   });
 }
 
@@ -145,6 +152,7 @@ export function splitAttention(question: Question, most: number): Split | undefi
       return {
         parts,
         own,
+        cut: { tensors: 3, axis },
         join: (where, results) => joinAttention(where, results, axis, flat, out),
       };
     }

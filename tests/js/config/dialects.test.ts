@@ -54,6 +54,14 @@ describe('rotary keys', () => {
     expect(model.provenance.factor).toBe('derived');
   });
 
+  it('C13: the length of training and the longest are two numbers', () => {
+    const scaling = { rope_type: 'yarn', factor: 2, original_max_position_embeddings: 4096 };
+    for (const longest of [8192, 16384])
+      expect(
+        options({ ...llama, max_position_embeddings: longest, rope_scaling: scaling }),
+      ).toMatchObject({ originalLength: 4096, factor: 2 });
+  });
+
   it('E2, E3: partial rotation by any of its names, and by the family', () => {
     expect(options({ head_dim: 128, partial_rotary_factor: 0.5 }).rotaryDim).toBe(64);
     expect(options({ head_dim: 128, rotary_pct: 0.25 }).rotaryDim).toBe(32);

@@ -179,6 +179,7 @@ const expected: Record<string, Expected | Expected[]> = {
       type: 'decoder',
       attention: { causal: true },
     },
+    // H10: no bias across.
     { id: 'none', options: {}, type: 'cross_attention', attention: {} },
   ],
   'bert-base': { id: 'learned', options: { offset: 0 }, trained: 512, attention: {} },

@@ -218,7 +218,7 @@ describe('rules', () => {
 
   it('beyond the first set: strings, small bases, unknown models', () => {
     only('W16', { ...base, rope_theta: '10000' }, { lenient: true });
-    only('W17', { ...base, rope_theta: 1000 });
+    only('W17', { ...base, rope_theta: 1000 }); // C11
     only('W18', { ...base, model_type: 'novelty' });
   });
 });

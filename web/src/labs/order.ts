@@ -7,7 +7,6 @@ import {
   spread as layerSpread,
 } from '../compute/layer.ts';
 import { box, byId, framed, h, setText } from '../dom.ts';
-import { scientific } from '../draw/scale.ts';
 import { type Engine, manifest, problemOf } from '../engine.ts';
 import { actsNowhere } from '../model/manifest.ts';
 import { untouched } from '../model/settings.ts';
@@ -22,7 +21,6 @@ import {
   wordsOf,
 } from '../model/state.ts';
 import { ChoiceControl, SwitchControl } from '../parts/control.ts';
-import { Guess } from '../parts/guess.ts';
 import { layerCode } from '../parts/layer-code.ts';
 import { offer } from '../parts/programs.ts';
 import { copy } from '../parts/save.ts';
@@ -30,6 +28,7 @@ import { isDark, onTheme } from '../theme.ts';
 import { Arrangement } from './arrangement.ts';
 import { orderNotice } from './notices.ts';
 import { AttentionView } from './order-attention.ts';
+import { orderQuestion } from './order-question.ts';
 import { OrderResult } from './order-result.ts';
 import { strips, twinMarks } from './order-strips.ts';
 import { WordRow } from './order-words.ts';
@@ -187,7 +186,7 @@ export class OrderLab {
         ),
       ),
     );
-    const guess = this.#question();
+    const guess = orderQuestion(engine, store, this.#arrangement);
     guess.show();
     byId('order-body').prepend(guess.root);
     store.subscribe(this.#redraw);
@@ -196,28 +195,6 @@ export class OrderLab {
     offer('order', () => this.#code());
   }
 
-  #question(): Guess {
-    return new Guess({
-      ask: () =>
-        this.#arrangement.current().words.length < 2
-          ? undefined
-          : 'No encoding, only a causal mask: a word sees itself and those before it. Two words change places. Does attention compute anything else for any word?',
-      choices: ['Nothing changes', 'Something changes'],
-      answer: () => {
-        this.store.set({ placed: false, causal: true });
-        this.#arrangement.swap();
-        const { words, order } = this.#arrangement.current();
-        const { largest, noise } = compareOrders(this.engine, words, order, undefined, true, false);
-        const changed = largest > noise;
-        return {
-          right: Number(changed),
-          text: changed
-            ? `The largest change is ${scientific(largest)}: a mask goes by place, so it tells order even where no encoding does.`
-            : 'These two orders look alike to the mask; try other words.',
-        };
-      },
-    });
-  }
   #type(committed: boolean): void {
     const text = this.#sentence.value;
     if (!committed && text === this.store.get().text) return;

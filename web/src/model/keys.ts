@@ -71,6 +71,8 @@ export const keys = {
   seed: number(1, 0, 999, true),
   sharp: number(1.6, 0, 8),
   cap: number(0, 0, 1000),
+  /** What a learned sink adds to the sum of every softmax; 0 is none. */
+  sink: number(0, 0, 1e6),
   hide: choice('open', 'causal', 'window', 'first', 'prefix'),
   span: number(4, 1, 512, true),
   part: choice('both', 'content', 'position'),

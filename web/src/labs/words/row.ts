@@ -11,6 +11,8 @@ export interface RowData {
   readonly a: Float32Array;
   readonly b: Float32Array;
   readonly names: readonly [string, string];
+  /** What goes to no word, where there is a sink. */
+  readonly sunk: readonly [number, number] | undefined;
   choose(place: number): void;
 }
 
@@ -86,6 +88,16 @@ export class RowView {
               ),
             ),
           ...this.#rest(ranked.slice(mostRows), share),
+          ...(data.sunk
+            ? [
+                h(
+                  'tr',
+                  { class: 'sunk' },
+                  h('th', { scope: 'row' }, 'the sink'),
+                  ...data.sunk.map(share),
+                ),
+              ]
+            : []),
         ),
       ),
     );
