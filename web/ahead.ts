@@ -45,7 +45,7 @@ const flat = ({ width, height }: Picture): string =>
 type Loose = any;
 
 /** Runs `build` in a document of its own, canvases included, and gives the body of the first lab. */
-function inDocument(page: string, build: () => void): Drawn {
+async function inDocument(page: string, build: () => Promise<void>): Promise<Drawn> {
   const { document } = parseHTML(page) as Loose;
   const painted = new Map<Loose, Picture>();
   const make = document.createElement.bind(document);
@@ -86,7 +86,7 @@ function inDocument(page: string, build: () => void): Drawn {
   };
   Object.assign(globalThis, globals);
   try {
-    build();
+    await build();
     for (let task = frames.shift(); task; task = frames.shift()) task();
   } finally {
     for (const name of Object.keys(globals)) Reflect.deleteProperty(globalThis, name);
@@ -150,12 +150,14 @@ export async function drawnAhead(root: string, posenc: string, page: string): Pr
       ),
     )) as [Loose, Loose, Loose];
     const engine = await start();
-    const draw = (dark: boolean): Drawn => {
+    const draw = (dark: boolean): Promise<Drawn> => {
       theme.matches = dark;
-      return inDocument(page, () => new OrderLab(engine, new Store(initialState(manifest))));
+      return inDocument(page, () =>
+        new OrderLab(engine, new Store(initialState(manifest))).start(),
+      );
     };
-    const light = draw(false);
-    const dark = draw(true);
+    const light = await draw(false);
+    const dark = await draw(true);
     const html = light.pictures.reduce(
       (text, picture, i) =>
         text.replace(

@@ -51,13 +51,11 @@ function embedded(): string | undefined {
   return id;
 }
 
-/** The live lab takes the place of the one drawn ahead, and keeps what somebody typed there meanwhile. */
-function takeOver(store: Store): void {
+/** What somebody typed into the lab drawn ahead goes into the live one. */
+function keepTyped(store: Store): void {
   const early = document.getElementById('sentence');
   if (early instanceof HTMLInputElement && early.value !== early.defaultValue)
     if (wordsOf(early.value).length) store.set({ text: early.value, order: [], token: 0 }, false);
-  byId('order-body').replaceChildren();
-  delete document.documentElement.dataset.own;
 }
 
 function connect(store: Store, lazy: LazyLabs): void {
@@ -100,16 +98,14 @@ async function main(): Promise<void> {
   try {
     const engine = await start();
     await pause();
-    takeOver(store);
-    new OrderLab(engine, store);
+    keepTyped(store);
+    await new OrderLab(engine, store).start();
+    delete document.documentElement.dataset.own;
     performance.mark('first answer');
     await pause();
     fillBar(store);
     spellOnPaper(store, engine.info.version);
     byId('questions-place').append(questionSwitch());
-    const { AtlasLab } = await import('./labs/atlas.ts');
-    await pause();
-    new AtlasLab(engine, store);
     await pause();
     lazy = new LazyLabs(engine, store);
     byId('build-info').textContent = `posenc ${engine.info.version}, ${engine.info.build} build.`;
@@ -122,8 +118,8 @@ async function main(): Promise<void> {
   if (alone) await lazy.open(alone);
   else if (state.lab !== 'order') await goTo(state.lab, store, lazy);
   document.documentElement.dataset.ready = 'true';
-  // The development server has no worker.
-  if (import.meta.env.PROD) keep();
+  // The development server has no worker. Elsewhere it fetches every file, which can wait until the page is at rest.
+  if (import.meta.env.PROD) setTimeout(keep, 1000);
 }
 
 void main();

@@ -9,6 +9,9 @@ export const pause = (): Promise<void> =>
   (globalThis as Yielding).scheduler?.yield?.() ??
   new Promise((done) => {
     const { port1, port2 } = new MessageChannel();
-    port1.onmessage = () => done();
+    port1.onmessage = () => {
+      port1.close();
+      done();
+    };
     port2.postMessage(0);
   });
