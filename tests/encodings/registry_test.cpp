@@ -215,7 +215,7 @@ TEST(Registry, NamesTheOptionsThatChangeItsLengthPolicy) {
     for (const Field& f : r.fields) {
       if (!f.policy) continue;
       SCOPED_TRACE(std::string(r.spec.id) + ' ' + std::string(f.name));
-      const Encoding e = made_example(r, {{f.name, 1}, {"trainedLength", 100}});
+      const Encoding e = made_example(r, {{std::string(f.name), 1}, {"trainedLength", 100}});
       Array<double> frequencies(e.rotation().pairs);
       EXPECT_NE(*f.policy, r.spec.length_policy);
       EXPECT_EQ(e.plan(100, frequencies.data()).length_policy, *f.policy);
