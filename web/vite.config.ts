@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
 import { keepToBudget } from './budget.ts';
 import { keepFiles, workerName } from './keep.ts';
+import { asProgram } from './program.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
@@ -77,6 +78,7 @@ export default defineConfig({
   root: here('.'),
   base: './',
   plugins: [
+    asProgram,
     contentSecurityPolicy,
     benchmarkPeer,
     whereTo,

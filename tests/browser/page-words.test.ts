@@ -274,7 +274,7 @@ describe('Lab 3', () => {
   });
 
   it('shows what a learned sink takes', async () => {
-    await visit(page, '#v1&lab=words&say=one+two+two');
+    await goTo(page, '#v1&lab=words&say=one+two+two');
     expect(await page.locator('#words .tile').count()).toBe(3);
     await page.locator('#words [data-field="sink"] input.exact').fill('1');
     expect(await tile('Into the sink')).toBeGreaterThan(0.01);
