@@ -218,6 +218,8 @@ describe('side by side', () => {
     await expect.poll(() => atlasListen.textContent()).toBe('Silence');
     await atlasListen.click();
     expect(await atlasListen.textContent()).toBe('Listen');
+    // The page scrolls under the pointer, which where it rests now may come to lie on a figure and move its cursor.
+    await page.mouse.move(0, 0);
     await page.locator('#ladder-plot').focus();
     await page.keyboard.press('Home');
     for (let i = 0; i < 3; i += 1) await page.keyboard.press('ArrowRight');

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 3: maps of attention under two encodings, moved words, blanked contents, and the program that gives the same weights.
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodings, load } from '../../dist/index.node.js';
@@ -30,17 +27,11 @@ import {
   settled,
   suitsEverybody,
 } from './page-driver.ts';
+import { run, runAll } from './programs.ts';
 
 const manifest = encodings as unknown as readonly EncodingInfo[];
 const engine = (await load()) as unknown as Engine;
-const folder = fileURLToPath(new URL('../../build/page/code', import.meta.url));
-mkdirSync(folder, { recursive: true });
-function run(name: string, program: string): number[] {
-  writeFileSync(`${folder}/${name}.mjs`, program);
-  return JSON.parse(
-    execFileSync(process.execPath, [`${folder}/${name}.mjs`], { encoding: 'utf8' }),
-  );
-}
+const weightsIn = (lines: string[]): number[] => JSON.parse(lines.join(''));
 
 const words = 'one two three two one'.split(' ');
 const question: Question = {
@@ -127,22 +118,25 @@ describe('the layer over words', () => {
     ]).toEqual([1, 0]);
   });
 
-  it.each(['rope', 'learned', 't5', 'alibi', 'rope-2d', 'none'] as string[])(
-    'is the same number for number in the code for %s',
-    (id) => {
+  it('is the same number for number in its code', () => {
+    const ids: readonly string[] = ['rope', 'learned', 't5', 'alibi', 'rope-2d', 'none'];
+    const asked = (id: string): Question => {
       const mask = ({ alibi: 'first', t5: 'window', rope: 'prefix' } as const)[id] ?? 'open';
-      const asked: Question = {
+      return {
         ...question,
         mask,
         softcap: id === 'rope' ? 2 : 0,
         sink: id === 't5' ? 1.5 : 0,
       };
-      const printed = run(`words-${id}`, layerCode(asked, infoOf(id)));
-      expect(Float32Array.from(printed)).toEqual(
-        Float32Array.from(weightsOf(engine, asked, infoOf(id))),
+    };
+    const printedBy = runAll(
+      new Map(ids.map((id) => [`words-${id}`, layerCode(asked(id), infoOf(id))])),
+    );
+    for (const id of ids)
+      expect(Float32Array.from(weightsIn(printedBy(`words-${id}`))), id).toEqual(
+        Float32Array.from(weightsOf(engine, asked(id), infoOf(id))),
       );
-    },
-  );
+  });
 
   it('reads texts and orders', () => {
     expect(tokensOf(' a  b\nc ', 'words')).toEqual(['a', 'b', 'c']);
@@ -320,7 +314,7 @@ describe('Lab 3', () => {
     const program = await copied(page, () =>
       page.locator('#words').getByRole('button', { name: 'Copy B as code' }).click(),
     );
-    const printed = run('words-page', program);
+    const printed = weightsIn(run('words-page', program));
     const shown = (await weights()).get('B');
     expect(printed.length).toBe(shown?.length);
     expect(printed).toEqual(shown);

@@ -216,7 +216,7 @@ export class AtlasLab {
     const { columns, rows } = picture;
     this.#cursor.fit(columns, rows);
     this.#window.fit(columns);
-    const width = this.#map.stage.root.clientWidth || 600;
+    const width = this.#map.stage.size.width || 600;
     const map = mapOf(info, picture, this.#window, width, isDark());
     this.#map.show(map);
     this.#curves.show(curvesOf(info, picture, state.logarithmic));
