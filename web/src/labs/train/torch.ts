@@ -2,7 +2,7 @@
 // The same experiment in PyTorch. What an encoding does is given as numbers by the package, so that no formula stands here twice.
 import { manifest } from '../../engine.ts';
 import { actsAt, type EncodingInfo } from '../../model/manifest.ts';
-import { fitted } from '../../model/settings.ts';
+import { fitted, optionsOf } from '../../model/settings.ts';
 import { optionsText, randomText } from '../../parts/random-code.ts';
 import type { Who } from '../../train/protocol.ts';
 import { fixed, type Setup } from '../../train/run.ts';
@@ -12,8 +12,11 @@ import { answers, delay, examLengths, vocabulary } from '../../train/tasks.ts';
 function placeText(info: EncodingInfo): string {
   const { width, heads } = fixed;
   const layer = { width, heads, headDim: width / heads };
-  const made = `pe.encoding('${info.id}', ${optionsText(info, fitted(info, layer)).text})`;
-  const trained = info.gradients.length > 0;
+  const settings = fitted(info, layer);
+  const made = `pe.encoding('${info.id}', ${optionsText(info, settings).text})`;
+  // As the decoder of the page: only tables that are there can be learned.
+  const options = optionsOf(info, settings);
+  const trained = info.gradients.some((name) => typeof options[name] === 'object');
   if (info.sites.length === 0) return '() => ({})';
   if (info.sites.length > 1 || info.remapsDistance) return '() => null';
   if (actsAt(info, 'embed'))
