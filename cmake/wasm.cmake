@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# The module that the npm package carries: posenc.wasm. Of the glue beside it, posenc.mjs, bindings/js/build.mjs reads the short names.
+# The module that the npm package carries: posenc.mjs (glue) and posenc.wasm.
 
 # Twice: the deterministic build, and the one whose multiply-add is fused where the machine can. The boundary is compiled once.
 # What stands in for a part of Embind comes first: the linker takes the part itself as soon as something asks for it.
 add_library(posenc_boundary OBJECT
-  bindings/wasm/embind_support.cpp bindings/wasm/bindings.cpp bindings/wasm/cache_bindings.cpp bindings/wasm/copy.cpp
-  bindings/wasm/exp_table.cpp bindings/wasm/large_angles.cpp)
+  bindings/wasm/embind_support.cpp bindings/wasm/bindings.cpp bindings/wasm/cache_bindings.cpp bindings/wasm/copy.cpp)
 posenc_our_code(posenc_boundary)
 target_link_libraries(posenc_boundary PRIVATE posenc)
 # Or the compiler would recognise what these loops do, and call the function they are in.
@@ -20,6 +19,7 @@ function(posenc_module target library name)
   target_link_libraries(${target} PRIVATE posenc_boundary ${library})
   target_compile_definitions(${target} PRIVATE EMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0)
   target_compile_options(${target} PRIVATE -fno-exceptions -fno-rtti)
+  # The glue refers to "<its own name>.wasm"; named as published, bundlers see one file and not two.
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} SUFFIX .mjs)
   target_link_options(${target} PRIVATE
     -Oz -fno-exceptions -fno-rtti -lembind --no-entry   # the last three choose the system libraries built alike
@@ -32,6 +32,11 @@ function(posenc_module target library name)
     -sABORTING_MALLOC=0                # a full heap is an error value, not the end of the instance
     -sSTACK_SIZE=256KB -sMALLOC=emmalloc
     -sEXPORTED_RUNTIME_METHODS=HEAPU8,HEAP32,HEAPU32,HEAPF32,HEAPF64)
+  # Made by running the module, which Node 20 refuses with relaxed instructions. Only one glue is published, as the modules differ in
+  # nothing that it sees.
+  if(EMSCRIPTEN_VERSION VERSION_LESS 7 AND name STREQUAL posenc)
+    target_link_options(${target} PRIVATE -sEMBIND_AOT)
+  endif()
   # From here on growable buffers are the default, which most of the web's APIs refuse to take views of.
   if(EMSCRIPTEN_VERSION VERSION_GREATER_EQUAL 6.0.2)
     target_link_options(${target} PRIVATE -sGROWABLE_ARRAYBUFFERS=0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dist/: the compiled TypeScript, the modules, and the entry that is one file. Made in
+// dist/: the compiled TypeScript, the module with its glue, and the entry that is one file. Made in
 // build/dist, so that a build that fails leaves the last good one in place.
 
 import { execFileSync } from 'node:child_process';
@@ -45,35 +45,37 @@ writeFileSync(file('build/dist/posenc.wasm'), wasm);
 copyFileSync(file('build/wasm/posenc-relaxed.wasm'), file('build/dist/posenc-relaxed.wasm'));
 for (const name of ['posenc', 'posenc-relaxed'])
   copyFileSync(file('bindings/js/posenc.d.wasm.ts'), file(`build/dist/${name}.wasm.d.ts`));
+copyFileSync(file('bindings/js/posenc.d.mts'), file('build/dist/posenc.d.mts'));
 
-// Of the compiler's glue only the short names are used that the linker made up; embind.ts is the rest. Both modules go through it,
-// so they must mean the same by them.
-function linkOf(name) {
-  const glue = readFileSync(file(`build/wasm/${name}.mjs`), 'utf8');
-  const find = (pattern, what) => {
-    const found = pattern.exec(glue)?.[1];
-    if (found === undefined)
-      throw new Error(`the glue does not show ${what}: adapt ${import.meta.url}`);
-    return found;
-  };
-  const imports = find(/wasmImports\s*=\s*\{([^}]*)\}/, 'what the module imports');
-  return {
-    from: find(/\b(\w+)["']?\s*:\s*wasmImports\b/, 'where imports come from'),
-    imports: Object.fromEntries(
-      imports.split(',').map((one) => {
-        const [short, called] = one.split(':').map((word) => word.trim());
-        return [short, called.replace(/^_/, '')];
-      }),
-    ),
-    memory: find(/wasmMemory\s*=\s*wasmExports\[["'](\w+)/, 'the memory'),
-    table: find(/wasmTable\s*=\s*wasmExports\[["'](\w+)/, 'the table'),
-    start: find(/___wasm_call_ctors\s*=\s*wasmExports\[["'](\w+)/, 'the constructors'),
-  };
-}
-const link = JSON.stringify(linkOf('posenc'));
-if (link !== JSON.stringify(linkOf('posenc-relaxed')))
-  throw new Error('the relaxed module is linked in another order and needs names of its own');
-writeFileSync(file('build/dist/link.js'), `export const link = ${link};\n`);
+// The glue's own reference to the file is never used, since load.ts brings the module, but it makes
+// bundlers emit the file for the entries that need none, and fails where import.meta.url is no URL.
+const reference = /new URL\(\s*["']posenc\.wasm["']\s*,\s*import\.meta\.url\s*\)\.href/g;
+// Embind walks the fields of a value object with for-in, which also finds what a page has added to
+// Object.prototype, and then fails in the middle of a call. Without a prototype there is none of that.
+const fields = /\bfields\s*=\s*\{\s*\}/g;
+const walks = /\bfor\s*\((?:(?:var|let|const)\s+)?\w+\s+in\s+(?!fields\b)/g;
+
+const glue = readFileSync(file('build/wasm/posenc.mjs'), 'utf8');
+/** How often is checked, so that another Emscripten cannot bring back what is mended here. */
+const expect = (pattern, times, what) => {
+  const found = glue.match(pattern)?.length ?? 0;
+  if (found !== times)
+    throw new Error(
+      `the glue has ${what} ${found} times, expected ${times}: adapt ${import.meta.url}`,
+    );
+};
+expect(reference, 1, 'its reference to posenc.wasm');
+expect(fields, 1, 'the fields of a value object');
+expect(walks, 0, 'for-in over something other than these fields');
+// Both modules go through this glue, so they must mean the same by the short names that were made up for imports and exports.
+const other = readFileSync(file('build/wasm/posenc-relaxed.mjs'), 'utf8');
+const link = (code) => code.match(/wasmImports\s*=\s*\{[^}]*\}|\w+\s*=\s*wasmExports\S*/g)?.join();
+if (link(glue) === undefined || link(glue) !== link(other))
+  throw new Error('the relaxed module is linked in another order and needs its own glue');
+writeFileSync(
+  file('build/dist/posenc.mjs'),
+  glue.replace(reference, '"posenc.wasm"').replace(fields, 'fields={__proto__:null}'),
+);
 
 writeFileSync(
   file('build/dist/inline-bytes.js'),
@@ -97,8 +99,9 @@ for (const leftover of ['inline', 'inline-bytes.js', 'inline.d.ts'])
 
 // For Node, which joins no files by itself: of sixty, finding and linking took most of the time to the first result. What the main
 // entry has is one file, that of the workers' side another. Bundlers get the single ones, of which they leave out more.
-const entries = ['index.node', 'module', 'worker.node', 'worker-thread.node', 'host.node'];
+const entries = ['index.node', 'worker.node', 'worker-thread.node', 'host.node'];
 const inputs = Object.fromEntries(entries.map((name) => [name, file(`build/dist/${name}.js`)]));
+inputs['module.node'] = file('build/dist/module.js');
 inputs['remote-load.node'] = file('build/dist/remote/load.js'); // for tests, which break workers of their own
 const shared = (id) =>
   !/[/](remote|index|module|worker)\b/.test(id.slice(file('build/dist').length));
@@ -124,7 +127,7 @@ await build({
       preserveEntrySignatures: 'strict',
       output: {
         entryFileNames: '[name].js',
-        chunkFileNames: 'node-[name].js',
+        chunkFileNames: '[name].node.js',
         minify: true,
         codeSplitting: { groups: [{ name: 'main', test: shared }] },
       },

@@ -2,11 +2,11 @@
 /** `load`: one shared instance for a page, separate ones on request. */
 
 import { bytesOf } from './bytes.js';
-import { start as startModule } from './embind.js';
 import { version } from './encodings.gen.js';
 import { Engine } from './engine.js';
 import { fault, text } from './errors.js';
 import { type Info, instance, type Posenc } from './posenc.js';
+import factory from './posenc.mjs';
 import { abiVersion, type RawModule } from './raw.js';
 import { boolean, choice, or, options as readOptions, wrongType } from './validate.js';
 import {
@@ -227,8 +227,21 @@ export async function moduleOf(
 }
 
 async function instantiate(module: WebAssembly.Module): Promise<RawModule> {
+  let fail: (reason: unknown) => void = () => {};
+  const failed = new Promise<never>((_, reject) => {
+    fail = reject;
+  });
+  const made = factory({
+    instantiateWasm(imports, done) {
+      WebAssembly.instantiate(module, imports)
+        .then((one) => done(one, module))
+        .catch(fail);
+      return {};
+    },
+  });
   try {
-    return await startModule(module);
+    // The glue waits for ever when instantiation fails, so its promise alone cannot be trusted.
+    return await Promise.race([made, failed]);
   } catch (cause) {
     if (cause instanceof RangeError)
       throw initError(

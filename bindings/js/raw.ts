@@ -249,3 +249,10 @@ export interface RawModule {
     layout: number,
   ): Status;
 }
+
+export type InstantiateWasm = (
+  imports: WebAssembly.Imports,
+  done: (instance: WebAssembly.Instance, module: WebAssembly.Module) => void,
+) => WebAssembly.Exports;
+
+export type RawFactory = (host: { instantiateWasm: InstantiateWasm }) => Promise<RawModule>;

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => driver?.stop());
 
-const busy = '#v1&order=4.1.2.3.0&mask=causal';
+const busy = '#v1&lab=atlas&order=4.1.2.3.0&mask=causal';
 
 describe('the page for everybody', () => {
   it.each(['light', 'dark'] as const)(

@@ -181,6 +181,8 @@ describe('side by side', () => {
       expect(await page.locator('.compare-card .control-error').count(), id).toBe(0);
     }
     expect(await page.locator('#ladder-plot').isVisible()).toBe(true);
+    // The page scrolls under the pointer, which where it rests now may come to lie on a figure and move its cursor.
+    await page.mouse.move(0, 0);
     await page.locator('#ladder-plot').focus();
     for (let i = 0; i < 3; i += 1) await page.keyboard.press('ArrowRight');
     expect(await page.locator('#atlas-body .readout').textContent()).toContain('pair 3');

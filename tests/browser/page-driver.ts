@@ -107,7 +107,12 @@ export const settled = (page: Page): Promise<void> =>
   page.evaluate(
     () =>
       new Promise<void>((done) =>
-        requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))),
+        // What follows another lab's control is computed in a task after the frame, and drawn in the one after that.
+        requestAnimationFrame(() =>
+          requestAnimationFrame(() =>
+            setTimeout(() => requestAnimationFrame(() => setTimeout(done, 0)), 0),
+          ),
+        ),
       ),
   );
 

@@ -181,9 +181,12 @@ function meanOf(weights: Weights, heads: number): Float32Array {
   const mean = means.get(weights) ?? new Float32Array(size);
   if (means.has(weights)) return mean;
   means.set(weights, mean);
-  for (let start = 0; start < weights.length; start += size)
-    for (let i = 0; i < size; i += 1)
-      mean[i] = (mean[i] as number) + (weights[start + i] as number) / heads;
+  // Cell by cell, since the sum then stays in a register.
+  for (let i = 0; i < size; i += 1) {
+    let sum = 0;
+    for (let at = i; at < weights.length; at += size) sum += weights[at] as number;
+    mean[i] = sum / heads;
+  }
   return mean;
 }
 

@@ -120,15 +120,15 @@ export class Plot {
   #draw(): void {
     const data = this.#data;
     if (!data) return;
-    const { frame, overlay, root } = this.stage;
+    const { frame, overlay, size } = this.stage;
     const { from, count } = this.window;
     const [low, high] = this.#heights(data);
     const [bottomValue, topValue] = [flip(low, data.yLog === true), flip(high, data.yLog === true)];
-    const narrow = root.clientWidth < 480;
+    const narrow = size.width < 480;
     frame.left = 62;
     frame.top = 28;
-    frame.width = Math.max(1, root.clientWidth - frame.left - 34);
-    frame.height = Math.max(1, root.clientHeight - frame.top - 44);
+    frame.width = Math.max(1, size.width - frame.left - 34);
+    frame.height = Math.max(1, size.height - frame.top - 44);
     const bottom = frame.top + frame.height;
     const right = frame.left + frame.width;
     const [start, end] = this.#span(data);
@@ -189,9 +189,7 @@ export class Plot {
       );
     }
     marks.push(svg('path', { class: 'zero', d: `M${frame.left} ${frame.top}V${bottom}H${right}` }));
-    marks.push(
-      svg('text', { class: 'axis end', x: right, y: root.clientHeight - 5 }, `${data.xName} →`),
-    );
+    marks.push(svg('text', { class: 'axis end', x: right, y: size.height - 5 }, `${data.xName} →`));
     marks.push(
       svg('text', { class: 'axis', x: narrow ? 4 : frame.left, y: 16 }, `${data.yName} ↑`),
     );

@@ -219,7 +219,7 @@ export class AtlasLab {
     const range = centred(cells);
     // One frame for both, so that a distance stands at the same place in map and curve.
     const margins = { left: 58, right: picture.perRow ? 62 : 12 };
-    const wanted = Math.max(3, Math.floor((this.#map.stage.root.clientWidth || 600) / 80));
+    const wanted = Math.max(3, Math.floor((this.#map.stage.size.width || 600) / 80));
     const from = first + this.#window.from;
     const columnTicks = ticks(from, from + this.#window.count - 1, wanted)
       .filter(Number.isInteger)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of the atlas: the wavelengths of what turns or is a wave, on one logarithmic axis with the length.
 import { type Ladder, ladderOf } from '../compute/ladder.ts';
-import { box, framed, h, setText } from '../dom.ts';
+import { box, following, h, setText } from '../dom.ts';
 import { brief, grouped } from '../draw/scale.ts';
 import { type Engine, manifest } from '../engine.ts';
 import { actsAt, type EncodingInfo } from '../model/manifest.ts';
@@ -19,7 +19,7 @@ export class LadderView {
   readonly #notice = h('p', { class: 'notice-text' });
   readonly #tiles = h('dl', { class: 'tiles' });
   readonly root: HTMLElement;
-  readonly #redraw = framed(() => this.draw());
+  readonly #redraw = following(() => this.draw());
 
   constructor(
     private readonly engine: Engine,

@@ -24,6 +24,7 @@ import { ChoiceControl, SwitchControl } from '../parts/control.ts';
 import { layerCode } from '../parts/layer-code.ts';
 import { offer } from '../parts/programs.ts';
 import { copy } from '../parts/save.ts';
+import { pause } from '../pause.ts';
 import { isDark, onTheme } from '../theme.ts';
 import { Arrangement } from './arrangement.ts';
 import { orderNotice } from './notices.ts';
@@ -32,6 +33,18 @@ import { orderQuestion } from './order-question.ts';
 import { OrderResult } from './order-result.ts';
 import { strips, twinMarks } from './order-strips.ts';
 import { WordRow } from './order-words.ts';
+
+/** What this lab depends on; a slider of another one leaves it alone. */
+const drawn = [
+  'encoding',
+  'placed',
+  'causal',
+  'canonical',
+  'text',
+  'order',
+  'token',
+  'head',
+] as const satisfies readonly (keyof State)[];
 
 export class OrderLab {
   readonly #arrangement: Arrangement;
@@ -49,6 +62,7 @@ export class OrderLab {
   readonly #attention: AttentionView;
   readonly #problem = h('p', { class: 'control-error', role: 'alert', hidden: true });
   readonly #redraw = framed(() => this.#draw());
+  readonly #body = document.createDocumentFragment();
 
   constructor(
     private readonly engine: Engine,
@@ -125,7 +139,7 @@ export class OrderLab {
     );
     this.#attention = new AttentionView((word) => store.set({ token: word }));
 
-    byId('order-body').append(
+    this.#body.append(
       box(
         'order-top',
         box(
@@ -188,11 +202,19 @@ export class OrderLab {
     );
     const guess = orderQuestion(engine, store, this.#arrangement);
     guess.show();
-    byId('order-body').prepend(guess.root);
-    store.subscribe(this.#redraw);
+    this.#body.prepend(guess.root);
+    store.subscribe((state, previous) => {
+      if (drawn.some((key) => state[key] !== previous[key])) this.#redraw();
+    });
     onTheme(this.#redraw);
-    this.#draw();
     offer('order', () => this.#code());
+  }
+  /** Draws aside, and takes the place of what was drawn ahead once that is done. */
+  async start(): Promise<void> {
+    for (const _ of this.#pieces()) await pause();
+    const typing = document.activeElement?.id === this.#sentence.id;
+    byId('order-body').replaceChildren(this.#body);
+    if (typing) this.#sentence.focus();
   }
 
   #type(committed: boolean): void {
@@ -231,6 +253,10 @@ export class OrderLab {
   }
 
   #draw(): void {
+    for (const _ of this.#pieces());
+  }
+  /** In pieces, each of a few milliseconds; between those of the first drawing the page answers to its visitor. */
+  *#pieces(): Generator<void> {
     const state = this.store.get();
     const { words, order } = this.#arrangement.current();
     const info = placedInfo(manifest, state);
@@ -238,6 +264,7 @@ export class OrderLab {
     this.#controls(state, words);
     this.#words.show({ words, order, twins, chosen: state.token });
     const canonical = state.canonical && !info && !state.causal;
+    yield;
     try {
       const result = compareOrders(this.engine, words, order, info, state.causal, canonical);
       this.#problem.hidden = true;
@@ -254,7 +281,9 @@ export class OrderLab {
           twins: twins.some(Boolean),
         }),
       );
+      yield;
       this.#strips.replaceChildren(strips(words, order, twins, result, state.token, isDark()));
+      yield;
       this.#attention.show({
         words,
         order,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 7: what is on screen in any lab, as a program in the form one needs.
-import { box, byId, framed, h, setText } from '../../dom.ts';
+import { box, byId, following, h, setText } from '../../dom.ts';
 import type { Engine } from '../../engine.ts';
 import type { LazyLabs } from '../../lazy.ts';
 import type { Values } from '../../model/keys.ts';
@@ -38,7 +38,7 @@ class UseLab {
   readonly #form: ChoiceControl;
   readonly #code = h('code', {});
   readonly #note = h('p', { class: 'control-doc' });
-  readonly #redraw = framed(() => setTimeout(() => this.#draw(), 0));
+  readonly #redraw = following(() => this.#draw());
 
   constructor(
     private readonly store: Store,
