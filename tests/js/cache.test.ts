@@ -2,7 +2,7 @@
 /** Decoding through a cache gives what a prefill gives; what a cache forgets and copies. */
 
 import fc from 'fast-check';
-import { type AttentionOptions, fromTotal, type Tensor } from 'posenc';
+import { type AttentionOptions, fromTotal, load, type Tensor } from 'posenc';
 import { describe, expect, it } from 'vitest';
 import { D, G, geometry, H, rowsOf, step, text } from './support/cache.ts';
 import { anyEncoding, pe } from './support/instance.ts';
@@ -203,6 +203,37 @@ describe('a cache', () => {
       const { heapBytes, liveBytes } = pe.info.memory();
       for (let i = 100; i < steps; ++i) one();
       expect(pe.info.memory()).toMatchObject({ heapBytes, liveBytes });
+    }
+  });
+
+  it('takes the memory of a step over a full cache when it is made, that for distances included', async () => {
+    const [heads, headDim, capacity, width] = [16, 4, 8192, 4];
+    const by = (...shape: number[]) => randomTensor(shape, 9);
+    const network = { hiddenWeight: by(width), hiddenBias: by(width), outWeight: by(heads, width) };
+    const terms = {
+      headDim: 64,
+      u: by(1, 64),
+      v: by(1, 64),
+      relative: by(1, 64, 8),
+    };
+    for (const [id, kept, own] of [
+      ['dynamic-bias', { heads, headDim }, { heads, ...network }],
+      ['transformer-xl', { heads: 1, headDim: 64 }, { heads: 1, ...terms }],
+    ] as const) {
+      using fresh = await load({ fresh: true });
+      using encoding = anyEncoding(fresh, id, { reach: 64, ...own });
+      using cache = fresh.cache({ ...kept, capacity, encoding });
+      const one = by(1, kept.heads, 1, kept.headDim);
+      // Attention over one key takes what a step takes anyway.
+      fresh.attention(one, cache, { append: { k: one, v: one } });
+      const { heapBytes } = fresh.info.memory();
+      const piece = by(1, kept.heads, 63, kept.headDim);
+      while (cache.length + 64 < capacity) cache.append(piece, piece);
+      expect(fresh.info.memory().heapBytes, 'appending').toBe(heapBytes);
+      while (cache.length < capacity) cache.append(one, one);
+      cache.truncate(capacity - 1);
+      fresh.attention(one, cache, { append: { k: one, v: one } });
+      expect(fresh.info.memory().heapBytes, id).toBe(heapBytes);
     }
   });
 

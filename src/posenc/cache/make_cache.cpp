@@ -178,9 +178,13 @@ Result<KVCache> KVCache::make(const CacheOptions& options) {
 Status KVCache::check_later_steps() const {
   // Positions, given or counted, of keys and queries: of each sequence its own, at worst.
   std::int64_t numbers = 2 * std::int64_t{o_.batch} * axes_;
-  for (const Encoding* e : encodings())
+  std::int64_t other = (1 << 18) / sizeof(double);  // tiles and queries of one step
+  for (const Encoding* e : encodings()) {
     if (!rotated_) numbers += std::int64_t{e->key_copies()} * e->rotation().table_width() / 2 + 1;
-  constexpr std::int64_t other = (1 << 18) / sizeof(double);  // tiles and queries of one step
+    const BlockRoom kept = e->kept_blocks(1, slots_);
+    constexpr std::int64_t tag = sizeof(BlockTag) / sizeof(float);
+    other += kept.count * (std::int64_t{kept.depth} * distances_in_block + tag) / 2 + 1;
+  }
   std::int64_t size = 0;
   if (__builtin_mul_overflow(numbers, std::int64_t{slots_}, &size) || size > PTRDIFF_MAX - other)
     return too_large(o_);

@@ -103,7 +103,10 @@ class TransformerXl : public EncodingDefaults {
   }
   BlockRoom kept_blocks(Index queries, Index keys) const {
     if (vectors_.bounded() || std::max(queries, keys) <= reach_) return {};
-    return BlockRoom::for_call(queries, keys, vectors_.depth());
+    BlockRoom room = BlockRoom::for_call(queries, keys, vectors_.depth());
+    // Rows that are multiplied together need each block once, so a decoding step keeps but the last.
+    if (queries <= tile_rows) room.count = 1;
+    return room;
   }
   Status accepts(const Positions& positions) const { return check_integer_positions(positions); }
 
