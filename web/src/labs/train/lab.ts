@@ -15,6 +15,8 @@ import { type Earlier, earlier, earlierRuns } from './earlier.ts';
 import { accuracyPanel, type Curve, lossPanel, trainNotice } from './figures.ts';
 import { usualPupils } from './pupils.ts';
 
+/** Made once: asked for anew at each exam, it has the page styled first. */
+const calm = matchMedia('(prefers-reduced-motion: reduce)');
 const letters = 'ABCD';
 const most = 4;
 /** Encodings whose positions are the indices of tokens in a line. */
@@ -192,7 +194,7 @@ class TrainLab {
   }
   /** At most ten times a second, and twice where motion is unwelcome. */
   #soon(): void {
-    const apart = matchMedia('(prefers-reduced-motion: reduce)').matches ? 500 : 100;
+    const apart = calm.matches ? 500 : 100;
     if (this.#waiting) return;
     this.#waiting = window.setTimeout(
       () => {
