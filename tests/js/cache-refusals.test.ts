@@ -262,7 +262,7 @@ describe('a refused call says why and changes nothing', () => {
       ['headDim', { headDim: 2 ** 24, capacity: 64 }],
       ['heads', { heads: 2 ** 16, batch: 2 ** 15, headDim: 1, capacity: 1 }],
       ['batch', { batch: 2 ** 30 - 1 }],
-      ['sinks', { capacity: undefined, window: 5, sinks: 2 ** 30 }],
+      ['sinks', { capacity: undefined, window: 5, sinks: 2 ** 30 - 1 }],
     ] as const)
       refused(make({ heads: 1, ...options }), 'TOO_LARGE', field);
   });

@@ -140,7 +140,7 @@ describe('random calls', () => {
       else ++refused;
     }
     console.log(`seed ${seed}: ${answered} answered, ${refused} refused`);
-    expect(Math.min(answered, refused)).toBeGreaterThan(100);
+    expect(Math.min(answered, refused)).toBeGreaterThan(numRuns / 5);
   });
 });
 
