@@ -103,7 +103,7 @@ export async function words(browser, address) {
   const text = Array.from({ length: 256 }, (_, i) => `w${i % 90}`).join('+');
   const { page, context } = await visited(
     browser,
-    `${address}#v1&lab=words&heads=8&width=512&say=${text}`,
+    `${address}#v1&lab=words&heads=8&width=64&say=${text}`,
   );
   await page.waitForSelector(opened('words'));
   await page.waitForTimeout(1500);
