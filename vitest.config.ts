@@ -40,7 +40,7 @@ export default defineConfig({
           include: ['tests/js/**/*.test.ts'],
           pool: 'forks',
           execArgv: ['--expose-gc', ...relaxed],
-          testTimeout: 60_000,
+          testTimeout: 120_000,
         },
       },
       {
@@ -49,7 +49,7 @@ export default defineConfig({
           name: 'browser',
           maxWorkers,
           include: ['tests/js/**/*.test.ts'],
-          testTimeout: 60_000,
+          testTimeout: 120_000,
           browser: {
             enabled: true,
             headless: true,

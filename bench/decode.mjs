@@ -120,15 +120,7 @@ export function onnx(w, graph, variant) {
   graph.fresh('v', inputs.vNew, [1, 1, KV * D]);
   graph.input('pastK', inputs.pastK, [1, KV, L - 1, D]);
   graph.input('pastV', inputs.pastV, [1, KV, L - 1, D]);
-  graph.constant('lengths', Int32Array.of(L - 1), [1]);
-  graph.constant('total', Int32Array.of(L), [1]);
-  graph.node(
-    'GroupQueryAttention',
-    ['q', 'k', 'v', 'pastK', 'pastV', 'lengths', 'total'],
-    ['y', 'presentK', 'presentV'],
-    { num_heads: H, kv_num_heads: KV, scale: { float: w.scale } },
-    'com.microsoft',
-  );
+  graph.groupedAttention(w, L, L - 1);
   graph.alsoOut('presentK', [1, KV, L, D]);
   graph.alsoOut('presentV', [1, KV, L, D]);
   return [1, 1, H * D];

@@ -136,15 +136,7 @@ export function onnx(w, graph, variant) {
     graph.input('q', rowsFirst(inputs.q, H, S, D), [1, S, H * D]);
     graph.input('k', rowsFirst(inputs.k, KV, S, D), [1, S, KV * D]);
     graph.input('v', rowsFirst(inputs.v, KV, S, D), [1, S, KV * D]);
-    graph.constant('lengths', Int32Array.of(S - 1), [1]);
-    graph.constant('total', Int32Array.of(S), [1]);
-    graph.node(
-      'GroupQueryAttention',
-      ['q', 'k', 'v', '', '', 'lengths', 'total'],
-      ['y', 'presentK', 'presentV'],
-      { num_heads: H, kv_num_heads: KV, scale: { float: w.scale } },
-      'com.microsoft',
-    );
+    graph.groupedAttention(w, S, 0);
     return [1, S, H * D];
   }
   graph.input('q', inputs.q, [1, H, S, D]);

@@ -4,8 +4,7 @@
 # Twice: the deterministic build, and the one whose multiply-add is fused where the machine can. The boundary is compiled once.
 # What stands in for a part of Embind comes first: the linker takes the part itself as soon as something asks for it.
 add_library(posenc_boundary OBJECT
-  bindings/wasm/embind_support.cpp bindings/wasm/bindings.cpp bindings/wasm/cache_bindings.cpp bindings/wasm/copy.cpp
-  bindings/wasm/exp_table.cpp bindings/wasm/large_angles.cpp)
+  bindings/wasm/embind_support.cpp bindings/wasm/bindings.cpp bindings/wasm/cache_bindings.cpp bindings/wasm/copy.cpp)
 posenc_our_code(posenc_boundary)
 target_link_libraries(posenc_boundary PRIVATE posenc)
 # Or the compiler would recognise what these loops do, and call the function they are in.

@@ -5,9 +5,15 @@
 #   --peers        beside four libraries instead of one, with the comparison that lies beside a developer's checkout
 #   --native       the C++ library too (installs Google Benchmark)
 #   --quick        sizes only
+#   --page         the page against its budgets instead, into docs/demo.md (installs Lighthouse); what follows goes to bench/page.mjs:
+#                  --soak MINUTES, --runs N, --only REGEX
 set -euo pipefail
 cd "$POSENC_ROOT"
 only=. native='' quick='' peers=''
+if [ "${1:-}" = --page ]; then
+  shift
+  exec bash tools/bench-page.sh "$@"
+fi
 while [ $# -gt 0 ]; do
   case $1 in
     --only)
@@ -18,7 +24,7 @@ while [ $# -gt 0 ]; do
     --peers) peers=1 ;;
     --quick) quick=1 ;;
     *)
-      printf 'posenc: ./run bench has no option "%s"; it has --only REGEX, --peers, --native and --quick\n' "$1" >&2
+      printf 'posenc: ./run bench has no option "%s"; it has --only REGEX, --peers, --native, --quick and --page\n' "$1" >&2
       exit 2
       ;;
   esac

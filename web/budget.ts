@@ -8,10 +8,10 @@ import type { Plugin } from 'vite';
 /** Bytes of HTML, style and script together, after brotli. */
 export const most = 90_000;
 
-/** The page and what its head names, which is what a browser waits for. */
+/** The page and the scripts that it names. */
 export function firstView(folder: string): { name: string; bytes: number }[] {
   const html = readFileSync(join(folder, 'index.html'), 'utf8');
-  const named = [...html.matchAll(/(?:src|href)="\.\/(assets\/[^"]+\.(?:js|css))"/g)];
+  const named = [...html.matchAll(/"\.\/(assets\/[^"]+\.(?:js|css))"/g)];
   return ['index.html', ...named.map(([, name]) => name as string)].map((name) => ({
     name,
     bytes: brotliCompressSync(readFileSync(join(folder, name))).length,

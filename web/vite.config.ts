@@ -5,26 +5,18 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
 import { keepToBudget } from './budget.ts';
+import { firstView } from './first-view.ts';
 import { keepFiles, workerName } from './keep.ts';
+import { asProgram } from './program.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
-const policy = readFileSync(here('./policy.txt'), 'utf8').trim().split('\n').join('; ');
-
 /** A host that sets no headers still gets the policy. Only in the build: the development server injects inline styles. */
-const contentSecurityPolicy: Plugin = {
-  name: 'content-security-policy',
-  apply: 'build',
-  transformIndexHtml: () => [
-    {
-      tag: 'meta',
-      injectTo: 'head-prepend',
-      attrs: {
-        'http-equiv': 'Content-Security-Policy',
-        content: policy,
-      },
-    },
-  ],
+const policy = readFileSync(here('./policy.txt'), 'utf8').trim().split('\n');
+const places = {
+  page: here('.'),
+  packageFolder: here('../dist'),
+  cache: here('../build/page/ahead'),
 };
 
 /**
@@ -77,7 +69,8 @@ export default defineConfig({
   root: here('.'),
   base: './',
   plugins: [
-    contentSecurityPolicy,
+    asProgram,
+    firstView(places, policy),
     benchmarkPeer,
     whereTo,
     keepToBudget(() => built),
@@ -97,6 +90,15 @@ export default defineConfig({
     rollupOptions: {
       input: { page: here('./index.html'), [workerName]: here('./src/offline/service-worker.ts') },
       output: {
+        // What both the first view and later labs need, in one file: each on its own, five of them have less than 4 KB.
+        codeSplitting: {
+          groups: [
+            {
+              name: 'base',
+              test: /\/web\/src\/(model|draw\/(stage|heatmap|cursor|raster|scale)|parts\/(save|control|guess|programs|code|layer-code|random-code)|compute\/layer|labs\/notices|dom|theme|engine|pause)/,
+            },
+          ],
+        },
         // A worker is known by its address, so its name does not change with its content.
         entryFileNames: ({ name }) =>
           name === workerName ? '[name].js' : 'assets/[name]-[hash].js',

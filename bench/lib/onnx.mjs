@@ -108,6 +108,19 @@ export class Graph {
     this.#nodes.push({ operator, from, to, attributes, domain });
   }
 
+  /** The contributed operator over q, k and v as [1, tokens, heads * width]; `past`: how many keys came before, in pastK and pastV. */
+  groupedAttention({ H, KV, scale }, total, past) {
+    this.constant('lengths', Int32Array.of(total - 1), [1]);
+    this.constant('total', Int32Array.of(total), [1]);
+    this.node(
+      'GroupQueryAttention',
+      ['q', 'k', 'v', past ? 'pastK' : '', past ? 'pastV' : '', 'lengths', 'total'],
+      ['y', 'presentK', 'presentV'],
+      { num_heads: H, kv_num_heads: KV, scale: { float: scale } },
+      'com.microsoft',
+    );
+  }
+
   /** The model's bytes and the name of its first output. */
   finish(shape) {
     let result = 'y';

@@ -11,6 +11,7 @@ import {
   typedArrayOffset,
   typedArraySet,
 } from './intrinsics.js';
+import { type CapturedPositions, CountUp } from './positions.js';
 import type { Target } from './target.js';
 import type { Source } from './tensor.js';
 
@@ -23,11 +24,20 @@ export interface Slot {
 
 type Fill = (address: number) => void;
 
+interface Place {
+  address: number;
+  readonly offset: number;
+  readonly fill: Fill | undefined;
+}
+
+/** So many numbers are written one by one: the built-in costs 50 ns before it copies anything. */
+const few = 16;
+
 export class Arena {
   readonly #engine: Engine;
-  readonly #fills: { slot: { address: number }; fill: Fill }[] = [];
   readonly #checks: (() => void)[] = [];
-  readonly #slots: { slot: { address: number }; offset: number }[] = [];
+  readonly #read: Source[] = [];
+  readonly #places: Place[] = [];
   #bytes = 0;
 
   constructor(engine: Engine) {
@@ -36,20 +46,25 @@ export class Arena {
 
   /** Uninitialised bytes. */
   bytes(size: number, fill?: Fill): Slot {
-    const slot = { address: 0 };
-    this.#slots.push({ slot, offset: this.#bytes });
+    const place = { address: 0, offset: this.#bytes, fill };
+    this.#places.push(place);
     this.#bytes += Math.ceil(size / alignment) * alignment;
-    if (fill !== undefined) this.#fills.push({ slot, fill });
-    return slot;
+    return place;
   }
 
   doubles(values: Float64Array): Slot {
     return this.bytes(values.length * 8, (at) => {
       const heap = this.#engine.f64;
-      // The built-in costs 50 ns before it copies anything.
-      if (values.length > 16) typedArraySet(heap, values, at / 8);
+      if (values.length > few) typedArraySet(heap, values, at / 8);
       else for (let i = 0; i < values.length; ++i) heap[at / 8 + i] = values[i];
     });
+  }
+
+  /** Few that count up are written where they go: an array in between takes as long as the rest of a small call's arguments. */
+  positions(at: CapturedPositions): Slot {
+    const count = at.rows * (at instanceof CountUp ? at.axes : few + 1);
+    if (!(at instanceof CountUp) || count > few) return this.doubles(at.values);
+    return this.bytes(count * 8, (to) => at.writeTo(this.#engine.f64, to / 8));
   }
 
   /** Rounded to single precision. */
@@ -93,7 +108,7 @@ export class Arena {
   /** A tensor to read: where it is when the library owns it, else a copy. */
   input(source: Source): Slot {
     if (source.address === undefined) return this.#copied(source);
-    this.requires(source.recheck);
+    this.#read.push(source);
     return { address: source.address };
   }
 
@@ -121,17 +136,19 @@ export class Arena {
   }
 
   #copied(source: Source): Slot {
-    this.requires(source.recheck);
+    this.#read.push(source);
     return this.bytes(source.size * 4, (at) => source.copyTo(this.#engine, at));
   }
 
   /** Checks once more, allocates, fills, runs and frees; no code of the user's runs in between. */
   run<T>(where: string, body: () => T): T {
-    for (const check of this.#checks) check();
+    for (let i = 0; i < this.#checks.length; ++i) this.#checks[i]();
+    for (let i = 0; i < this.#read.length; ++i) this.#read[i].recheck();
+    const places = this.#places;
     const base = this.#engine.allocate(where, Math.max(this.#bytes, alignment));
     try {
-      for (const { slot, offset } of this.#slots) slot.address = base + offset;
-      for (const { slot, fill } of this.#fills) fill(slot.address);
+      for (let i = 0; i < places.length; ++i) places[i].address = base + places[i].offset;
+      for (let i = 0; i < places.length; ++i) places[i].fill?.(places[i].address);
       return body();
     } finally {
       this.#engine.release(base, Math.max(this.#bytes, alignment));

@@ -17,8 +17,8 @@ import { gradientTargets } from './gradients.js';
 import { type Held, held, requireLive } from './handles.js';
 import { typedArraySet } from './intrinsics.js';
 import type { EncodingInfo, Site } from './manifest.js';
-import { disposed, giveBack, makeDisposable } from './owned.js';
-import { type CapturedPositions, capturePositions, countUp } from './positions.js';
+import { giveBack, makeDisposable } from './owned.js';
+import { type CapturedPositions, CountUp, capturePositions } from './positions.js';
 import type { RawModule } from './raw.js';
 import { fold, requireSize, result, resultOptions, roomFor, rows, unsupported } from './rows.js';
 import { captureTarget } from './target.js';
@@ -46,6 +46,8 @@ const destroyer =
 
 export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods, RemapMethods {
   readonly #held: Held;
+  /** By how much rows grow, once that was asked. */
+  #growth: number | undefined;
   readonly dispose: () => void;
 
   constructor(it: Held) {
@@ -151,7 +153,8 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
     const { where, engine, handle, info } = this.#at(method, 'rotate');
     const backwards = method === 'rotateBackward';
     // Asked first: what is read below may dispose of the encoding.
-    const growth = engine.call((raw) => raw.rotationGrowth(handle));
+    this.#growth ??= engine.call((raw) => raw.rotationGrowth(handle));
+    const growth = this.#growth;
     if (backwards && growth > 0)
       throw unsupported(where, method, 'where rows grow, their gradient depends on x');
     const names = backwards ? turnBackOptions : rotateOptions;
@@ -258,7 +261,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
   #at(method: string, site: Site) {
     const { engine, handle, info } = this.#held;
     const where = `${info.id}.${method}`;
-    if (held.get(this) === 'disposed') throw disposed(where, 'encoding');
+    requireLive(where, this.#held);
     engine.requireUsable();
     if (!info.sites.includes(site))
       throw unsupported(where, method, `it acts at: ${info.sites.join(', ') || 'no site'}`);
@@ -282,7 +285,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
         batch,
       });
     }
-    if (info.axes === 1 || info.textAxes) return countUp(n, 0, info.axes);
+    if (info.axes === 1 || info.textAxes) return new CountUp(n, 0, info.axes);
     throw fault('MISSING_OPTION', {
       where,
       field: 'positions',
@@ -316,7 +319,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
         ? { data: arena.output(target), from: arena.input(source) }
         : arena.work(target, source);
     // Nothing to do needs no positions, of which there may be very many.
-    const places = source.size === 0 ? { address: 0 } : arena.doubles(at.values);
+    const places = source.size === 0 ? { address: 0 } : arena.positions(at);
     return arena.run(where, () => {
       engine.check(where, (raw) => crossing(raw, data.address, from.address, places.address));
       return target.finish(engine, data.address);

@@ -18,7 +18,7 @@ export interface GGUFTensorInfo {
 
 export interface GGUFHeader {
   readonly version: number;
-  /** Dotted keys; integers of 64 bits are BigInt. */
+  /** Dotted keys; integers of 64 bits are BigInt, and lists of more than 4096 numbers typed arrays. */
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly tensors: readonly GGUFTensorInfo[];
   /** Where the data begins. */
@@ -39,6 +39,24 @@ export function readGGUFHeader(bytes: ArrayBuffer | Uint8Array): GGUFHeader {
 
 /** Bytes of the types of fixed size, by number: u8 i8 u16 i16 u32 i32 f32 bool, then u64 i64 f64. */
 const sizes = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
+/** What holds many numbers of a type in as much memory as the file; truth values are 0 and 1 in it. */
+const numberTypes = [
+  Uint8Array,
+  Int8Array,
+  Uint16Array,
+  Int16Array,
+  Uint32Array,
+  Int32Array,
+  Float32Array,
+  Uint8Array,
+  undefined,
+  undefined,
+  BigUint64Array,
+  BigInt64Array,
+  Float64Array,
+];
+/** Lists of numbers up to here are arrays: no model has so many layers, and longer ones belong to vocabularies. */
+const longestList = 4096;
 const stringType = 8;
 const arrayType = 9;
 
@@ -128,7 +146,7 @@ class Reader {
     }
   }
 
-  #array(depth: number): unknown[] {
+  #array(depth: number): unknown {
     if (depth > mostDepth)
       throw this.#bad(this.#at, `lists nested at most ${mostDepth} deep`, 'deeper ones');
     const at = this.#at;
@@ -138,8 +156,14 @@ class Reader {
       'elements',
       type === stringType ? 8 : type === arrayType ? 12 : sizes[type],
     );
-    const values: unknown[] = [];
-    for (let i = 0; i < length; ++i) values.push(this.#value(type, depth));
+    const Type = length > longestList ? numberTypes[type] : undefined;
+    if (Type !== undefined) {
+      const start = this.#take(length * sizes[type]);
+      return new Type(this.#bytes.slice(start, this.#at).buffer);
+    }
+    // As long as it will be: pushing makes room for 17 where there is one, 22 times the file's bytes in lists of lists.
+    const values = new Array<unknown>(length);
+    for (let i = 0; i < length; ++i) values[i] = this.#value(type, depth);
     return values;
   }
 

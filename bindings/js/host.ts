@@ -2,7 +2,7 @@
 /** Browsers and their workers: fetches posenc.wasm, which lies beside this file. */
 
 import type { Host } from './load.js';
-import { fetchBytes } from './wasm-source.js';
+import { fetchBytes, fetched } from './wasm-source.js';
 
 // Bundlers find the files by these very expressions, so each has to stay literal and in one piece.
 export const host: Host = {
@@ -15,5 +15,5 @@ export const host: Host = {
     const url = new URL('./posenc-relaxed.wasm', import.meta.url);
     return { bytes: await fetchBytes(url), from: url.href };
   },
-  read: fetchBytes,
+  read: fetched,
 };

@@ -3,12 +3,12 @@
 
 import { createLoad, type Load } from './load.js';
 import module from './posenc.wasm';
-import { fetchBytes } from './wasm-source.js';
+import { fetched } from './wasm-source.js';
 
 export * from './exports.js';
 
 export const load: Load = createLoad({
   loading: 'module',
   standard: async () => ({ module }),
-  read: fetchBytes,
+  read: fetched,
 });

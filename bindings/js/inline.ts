@@ -3,7 +3,7 @@
 
 import { base64 } from './inline-bytes.js';
 import { createLoad, type Load } from './load.js';
-import { fetchBytes } from './wasm-source.js';
+import { fetched } from './wasm-source.js';
 
 export * from './exports.js';
 
@@ -15,5 +15,5 @@ export const load: Load = createLoad({
     for (let i = 0; i < bytes.length; ++i) bytes[i] = binary.charCodeAt(i);
     return { bytes, from: 'posenc/inline' };
   },
-  read: fetchBytes,
+  read: fetched,
 });

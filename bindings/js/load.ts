@@ -39,6 +39,11 @@ export type Load = (options?: LoadOptions) => Promise<Posenc>;
 
 type Standard = { bytes: BufferSource; from: string } | { module: WebAssembly.Module };
 
+export interface Got {
+  bytes: BufferSource;
+  loading: 'file' | 'fetch';
+}
+
 /** What an entry of the package knows of its surroundings. */
 export interface Host {
   /** The module when no option names one. */
@@ -46,8 +51,8 @@ export interface Host {
   /** The one with relaxed instructions, where the entry has it. */
   relaxed?(): Promise<Standard>;
   loading: Info['loading'];
-  /** The content of a URL, where there is a way to get it. */
-  read?(url: string | URL): Promise<BufferSource>;
+  /** The content of a URL and how it came, where there is a way to get it. */
+  read?(url: string | URL): Promise<Got>;
 }
 
 const names = ['build', 'url', 'bytes', 'module', 'fresh'] as const;
@@ -77,19 +82,22 @@ export function sharing<C extends Chosen, Options, One>(
   return async (options) => {
     const { fresh, chosen } = read(options);
     if (fresh) return (await start(chosen)).pe;
-    if (shared?.usable?.() === false) shared = undefined;
-    const mine = shared ?? { chosen, started: start(chosen) };
-    shared = mine;
-    try {
-      mine.usable = (await mine.started).usable;
-    } catch (cause) {
-      // A failure is forgotten, so that trying again can succeed.
-      if (shared === mine) shared = undefined;
-      throw cause;
+    for (;;) {
+      if (shared?.usable?.() === false) shared = undefined;
+      const mine = shared ?? { chosen, started: start(chosen) };
+      shared = mine;
+      try {
+        mine.usable = (await mine.started).usable;
+      } catch (cause) {
+        // A failure is forgotten, so that trying again can succeed, at once for those who asked otherwise.
+        if (shared === mine) shared = undefined;
+        if (mine.chosen === chosen || difference(mine.chosen, chosen) === undefined) throw cause;
+        continue;
+      }
+      const { pe, is } = await mine.started;
+      refuseOther({ ...mine.chosen, ...is }, chosen);
+      return pe;
     }
-    const { pe, is } = await mine.started;
-    refuseOther({ ...mine.chosen, ...is }, chosen);
-    return pe;
   };
 }
 
@@ -156,21 +164,27 @@ function checkBytes(bytes: unknown): BufferSource {
   return bytes as BufferSource;
 }
 
+const isText = (name: string) => name !== 'bytes' && name !== 'module';
+
+/** The first option of `asked` that is not as in `chosen`. */
+function difference(chosen: Chosen, asked: Chosen): keyof Chosen | undefined {
+  return (Object.keys(asked) as (keyof Chosen)[]).find((name) => {
+    const [a, b] = [chosen[name], asked[name]];
+    return b !== undefined && (isText(name) ? String(a) !== String(b) : a !== b);
+  });
+}
+
 function refuseOther(chosen: Chosen, asked: Chosen): void {
-  const [before, now] = [chosen, asked] as Record<string, unknown>[];
-  for (const name of Object.keys(now)) {
-    const [a, b] = [before[name], now[name]];
-    const isText = name !== 'bytes' && name !== 'module';
-    if (b === undefined || (isText ? String(a) === String(b) : a === b)) continue;
-    const given = (value: unknown) =>
-      isText || value === undefined ? String(value ?? 'the default') : 'another';
-    throw initError(
-      'ALREADY_LOADED',
-      name,
-      `posenc is loaded already with other options: ${name} was ${given(a)} and is now ${given(b)}. Use { fresh: true } for a second instance.`,
-      { option: name },
-    );
-  }
+  const name = difference(chosen, asked);
+  if (name === undefined) return;
+  const given = (value: unknown) =>
+    isText(name) || value === undefined ? String(value ?? 'the default') : 'another';
+  throw initError(
+    'ALREADY_LOADED',
+    name,
+    `posenc is loaded already with other options: ${name} was ${given(chosen[name])} and is now ${given(asked[name])}. Use { fresh: true } for a second instance.`,
+    { option: name },
+  );
 }
 
 async function start(host: Host, chosen: Chosen): Promise<Started<Posenc>> {
@@ -202,8 +216,10 @@ export async function moduleOf(
   requireWebAssembly();
   if (module !== undefined) return [module, 'module'];
   if (bytes !== undefined) return [await compile(bytes, givenBytes), 'bytes'];
-  if (url !== undefined && host.read !== undefined)
-    return [await compile(await host.read(url), String(url)), host.loading];
+  if (url !== undefined && host.read !== undefined) {
+    const got = await host.read(url);
+    return [await compile(got.bytes, String(url)), got.loading];
+  }
   const wanted = build === 'relaxed' ? host.relaxed : host.standard;
   const source = await (wanted ?? host.standard)();
   if ('module' in source) return [source.module, 'module'];

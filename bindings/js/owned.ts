@@ -7,7 +7,7 @@ import { isArray, isView, typedArraySet } from './intrinsics.js';
 import type { OwnedTensor } from './types.js';
 import { shape as checkShape, copyNumbers, sizeOf, wrongType } from './validate.js';
 
-interface Holding {
+export interface Holding {
   readonly engine: Engine;
   readonly shape: readonly number[];
   readonly address: number;

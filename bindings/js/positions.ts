@@ -76,20 +76,34 @@ function captureAxes(
  * The positions 0 … n-1 or from `start`, for each axis. Written out only when they are asked for: an
  * empty tensor may have any number of rows.
  */
-export function countUp(rows: number, start = 0, axes = 1): CapturedPositions {
-  let values: Float64Array | undefined;
-  return {
-    rows,
-    batch: 1,
-    get values() {
-      if (values !== undefined) return values;
-      values = doubles('positions', 'the rows', rows * axes);
-      // Not Float64Array.from with a function, which takes 25 us for 512 of them.
-      for (let axis = 0, i = 0; axis < axes; ++axis)
-        for (let row = 0; row < rows; ++row) values[i++] = start + row;
-      return values;
-    },
-  };
+export class CountUp implements CapturedPositions {
+  readonly batch = 1;
+  readonly rows: number;
+  readonly start: number;
+  readonly axes: number;
+  #values: Float64Array | undefined;
+
+  // A class, since an object with a getter of its own takes 0.3 µs to make.
+  constructor(rows: number, start = 0, axes = 1) {
+    this.rows = rows;
+    this.start = start;
+    this.axes = axes;
+  }
+
+  get values(): Float64Array {
+    if (this.#values !== undefined) return this.#values;
+    const values = doubles('positions', 'the rows', this.rows * this.axes);
+    this.writeTo(values, 0);
+    this.#values = values;
+    return values;
+  }
+
+  writeTo(numbers: Float64Array, at: number): void {
+    const { rows, start, axes } = this;
+    // Not Float64Array.from with a function, which takes 25 us for 512 of them.
+    for (let axis = 0, i = at; axis < axes; ++axis)
+      for (let row = 0; row < rows; ++row) numbers[i++] = start + row;
+  }
 }
 
 function interleave(axes: readonly Axis[]): CapturedPositions {
@@ -162,7 +176,7 @@ function fromStart(
     const index = positionLimit - first + 1;
     throw outOfRange(where, field, text(String(BigInt(first) + BigInt(index))), index);
   }
-  return countUp(rows, first, axes);
+  return new CountUp(rows, first, axes);
 }
 
 function fromTensor(

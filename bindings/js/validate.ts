@@ -178,10 +178,12 @@ export function reading<T>(where: string, field: string, from: unknown, read: ()
   try {
     return read();
   } catch (cause) {
-    if (isRevoked(from)) throw wrongType(where, field, 'an object that can be read', from);
-    throw cause;
+    throw unreadable(where, field, from, cause);
   }
 }
+
+const unreadable = (where: string, field: string, from: unknown, cause: unknown) =>
+  isRevoked(from) ? wrongType(where, field, 'an object that can be read', from) : cause;
 
 export function detached(where: string, field: string) {
   return fault('DETACHED', {
@@ -310,14 +312,17 @@ export function optionValues(where: string, value: unknown, known: readonly stri
   for (let i = 0; i < known.length; ++i) values.push(undefined);
   if (value === undefined) return values;
   requireRecord(where, 'options', value);
-  return reading(where, 'options', value, () => {
-    for (const name of Object.keys(value)) {
-      const i = known.indexOf(name);
-      if (i < 0) throw unknownOption(where, name, known);
-      values[i] = value[name];
+  try {
+    const names = Object.keys(value);
+    for (let i = 0; i < names.length; ++i) {
+      const place = known.indexOf(names[i]);
+      if (place < 0) throw unknownOption(where, names[i], known);
+      values[place] = value[names[i]];
     }
     return values;
-  });
+  } catch (cause) {
+    throw unreadable(where, 'options', value, cause);
+  }
 }
 
 export function unknownOption(where: string, name: string, known: readonly string[]) {

@@ -3,6 +3,7 @@
 
 import { bytesOf } from './bytes.js';
 import { PosencError, type PosencErrorCode } from './errors.js';
+import type { Got } from './load.js';
 import { wrongType } from './validate.js';
 
 /** `(module (func (result v128) i32.const 0 i8x16.splat i8x16.popcnt))`: needs SIMD to be valid. */
@@ -80,6 +81,12 @@ export async function fetchBytes(url: string | URL): Promise<ArrayBuffer> {
     );
   return response.arrayBuffer();
 }
+
+/** For hosts that have no other way. */
+export const fetched = async (url: string | URL): Promise<Got> => ({
+  bytes: await fetchBytes(url),
+  loading: 'fetch',
+});
 
 const short = (address: string) => (address.length > 60 ? `${address.slice(0, 59)}…` : address);
 

@@ -16,8 +16,10 @@ namespace posenc {
 namespace {
 
 using reference::Array;
+using reference::ask;
 using reference::fails_with;
 using reference::Given;
+using reference::infinity;
 using reference::made;
 using reference::Options;
 using reference::Question;
@@ -58,16 +60,22 @@ TEST(Arguments, AcceptEmptyExtents) {
   EXPECT_TRUE(succeeds(check(a)));
 }
 
-TEST(Arguments, RefuseNegativeExtents) {
-  for (Index AttentionShape::* extent :
-       {&AttentionShape::batch, &AttentionShape::queries, &AttentionShape::keys,
-        &AttentionShape::head_dim, &AttentionShape::value_dim}) {
-    AttentionArguments a = plain();
-    a.shape.*extent = -1;
-    const Status s = check(a);
-    EXPECT_TRUE(fails_with(s, Errc::bad_shape, "q"));
-    EXPECT_EQ(s.error().received, -1);
-  }
+TEST(Arguments, RefuseNegativeAndHugeExtentsOfTheTensorThatHasThem) {
+  constexpr Index most = std::numeric_limits<Index>::max();
+  for (const auto& [extent, tensor] : {std::pair{&AttentionShape::batch, "q"},
+                                       {&AttentionShape::queries, "q"},
+                                       {&AttentionShape::keys, "k"},
+                                       {&AttentionShape::head_dim, "q"},
+                                       {&AttentionShape::value_dim, "v"}})
+    for (const auto& [number, code] :
+         {std::pair{Index{-1}, Errc::bad_shape}, {most, Errc::too_large}}) {
+      if (number == most && extent == &AttentionShape::batch) continue;
+      AttentionArguments a = plain();
+      a.shape.*extent = number;
+      const Status s = check(a);
+      EXPECT_TRUE(fails_with(s, code, tensor));
+      EXPECT_EQ(s.error().received, static_cast<double>(number));
+    }
 }
 
 TEST(Arguments, NeedAHead) {
@@ -188,6 +196,49 @@ TEST(Arguments, RefuseAnEncodingThatDoesNothingInAttention) {
   const Encoding none = made<None>({});
   question.encodings = {&none};
   EXPECT_TRUE(succeeds(reference::ask(question).status));
+}
+
+TEST(AttentionOptionErrors, NameWhatDoesNotFit) {
+  const auto refuses = [](auto&& change, Errc code, std::string_view field) {
+    Question q = Question::of({.batch = 2, .queries = 3, .keys = 4, .head_dim = 2, .value_dim = 2});
+    change(q);
+    const Given got = ask(q);
+    EXPECT_TRUE(fails_with(got.status, code, field));
+    EXPECT_TRUE(std::isnan(got.output[0])) << "nothing was written";
+  };
+  refuses([](Question& q) { q.window.left = -1; }, Errc::out_of_range, "window.left");
+  refuses([](Question& q) { q.window.right = -1; }, Errc::out_of_range, "window.right");
+  refuses([](Question& q) { q.window.first = -1; }, Errc::out_of_range, "window.first");
+  refuses([](Question& q) { q.window.chunk = -1; }, Errc::out_of_range, "chunk");
+  refuses([](Question& q) { q.prefix = -1; }, Errc::out_of_range, "prefix");
+  refuses([](Question& q) { q.softcap = -1; }, Errc::out_of_range, "softcap");
+  refuses([](Question& q) { q.softcap = reference::nan; }, Errc::out_of_range, "softcap");
+  refuses([](Question& q) { q.softcap = 1e300; }, Errc::out_of_range, "softcap");
+  refuses([](Question& q) { q.sinks = {reference::nan}; }, Errc::not_finite, "sinks");
+  refuses([](Question& q) { q.sinks = {infinity}; }, Errc::not_finite, "sinks");
+  refuses([](Question& q) { q.sequences = {{.batch = 2}}; }, Errc::out_of_range, "sequences");
+  refuses([](Question& q) { q.sequences = {{.first_query = 2, .queries = 2}}; }, Errc::out_of_range,
+          "sequences");
+  refuses([](Question& q) { q.sequences = {{.first_key = 5}}; }, Errc::out_of_range, "sequences");
+  refuses([](Question& q) { q.query_scale = {QueryScale::Kind::log_n, 1, 0}; }, Errc::out_of_range,
+          "queryScale.length");
+  refuses([](Question& q) { q.query_scale = {QueryScale::Kind::llama4, 8, infinity}; },
+          Errc::not_finite, "queryScale.factor");
+}
+
+// B19, B20.
+TEST(QueryScale, HasThePublishedValues) {
+  const QueryScale llama{QueryScale::Kind::llama4, 8192, 0.1},
+      ministral{QueryScale::Kind::ministral, 8192, 0.1},
+      log_n{.kind = QueryScale::Kind::log_n, .length = 4096};
+  EXPECT_EQ(llama.at(8190), 1);
+  EXPECT_NEAR(llama.at(8191), 1.0693147, 1e-7);
+  EXPECT_EQ(ministral.at(8191), 1);
+  EXPECT_NEAR(ministral.at(8192), 1.0693147, 1e-7);
+  EXPECT_EQ(log_n.at(4095), 1);
+  EXPECT_NEAR(log_n.at(8191), 1.0833333, 1e-7);
+  EXPECT_NEAR(log_n.at(32767), 1.25, 1e-12);
+  for (const QueryScale& one : {llama, ministral, log_n}) EXPECT_EQ(one.at(-1e6), 1);
 }
 
 }  // namespace

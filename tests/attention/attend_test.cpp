@@ -4,6 +4,7 @@
 
 #include "arches.hpp"
 #include "attention/question.hpp"
+#include "reference/options.hpp"
 
 namespace posenc {
 namespace {
@@ -196,6 +197,61 @@ TEST(Attention, IsWhatTheLibraryRunsByDefault) {
                                   .v = Tensor4<const float>::bhnd(question.v.data(), 1, 6, 2),
                                   .output = Tensor4<float>::bhnd(out.data(), 1, 4, 2)})));
   EXPECT_TRUE(out.same_bits(ask(question).output));
+}
+
+/// Content terms see what the product sees: keys and queries normalised, temperatures applied.
+struct Relation : EncodingDefaults {
+  struct Options {};
+  static constexpr Spec spec = [] {
+    Spec s{};
+    s.id = "relation";
+    s.sites = {.score = true};
+    return s;
+  }();
+  static constexpr std::array<Field, 0> fields{};
+  static Result<Relation> make(Options) { return Relation{}; }
+  template <class Arch>
+  void score(Arch, const ScoreTile& t) const {  // q·k once more, and the first channel of k
+    for (Index i = 0; i < t.scores.rows; ++i)
+      for (Index j = 0; j < t.scores.cols; ++j)
+        t.scores.row(i)[j] += dot<Arch>(t.q.row(i), t.k.row(j), t.q.cols) +
+                              t.scale * t.temperature(i) * t.k.row(j)[0];
+  }
+};
+
+TEST(HeadNorm, IsSeenByContentTermsAndScaledLikeThem) {
+  const Encoding e = reference::made_here<Relation>();
+  const Array<float> weight{0.5f, 2, 1};
+  for (bool after : {false, true})
+    for (const auto& [cap, queries] :
+         {std::pair{0.0, Index{9}}, {1.5, Index{9}}, {1.5, Index{2}}}) {
+      // Two queries are few enough to read keys as they lie.
+      Question q = Question::of({.heads = 2,
+                                 .kv_heads = 1,
+                                 .queries = queries,
+                                 .keys = 21,
+                                 .head_dim = 3,
+                                 .value_dim = 2});
+      q.causal = true;
+      q.tiles = {.queries = 4, .keys = 8};
+      q.q_norm = {.kind = HeadNorm::Kind::rms, .weight = weight.data(), .after_rotation = after};
+      q.k_norm = {.kind = HeadNorm::Kind::l2, .weight = weight.data(), .after_rotation = after};
+      q.query_scale = {QueryScale::Kind::llama4, 4, 0.7};
+      q.softcap = cap;
+      Question plain = q;
+      q.encodings = {&e};
+      reference::Terms terms;
+      const Array<float> qs = reference::normalised(q.q, q.q_norm, 2, queries, 3),
+                         ks = reference::normalised(q.k, q.k_norm, 1, 21, 3);
+      terms.content = [&, n = queries](Index, Index h, Index t, Index j) {
+        double sum = ks[j * 3];
+        for (Index c = 0; c < 3; ++c)
+          sum += static_cast<double>(qs[(h * n + t) * 3 + c]) * ks[j * 3 + c];
+        return sum / std::sqrt(3.0) *
+               reference::query_scale(q.query_scale, static_cast<double>(21 - n + t));
+      };
+      expect_close(q, ask(q), answer(plain, terms));
+    }
 }
 
 }  // namespace

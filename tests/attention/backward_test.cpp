@@ -4,142 +4,24 @@
 #include "posenc/attention/backward_sequences.hpp"
 
 #include "arches.hpp"
-#include "attention/question.hpp"
-#include "encodings/examples.hpp"
+#include "attention/gradients.hpp"
+#include "encodings/movable.hpp"
 
 namespace posenc {
 namespace {
 
 using reference::Array;
+using reference::expect_reference_gradients;
 using reference::Given;
+using reference::Gradients;
+using reference::gradients;
+using reference::Movable;
 using reference::Question;
 using reference::Registered;
 using reference::succeeds;
-
-/// What the backward pass gave; NaN where it wrote nothing.
-struct Gradients {
-  Status status;
-  Array<float> q, k, v, sinks, mask, q_norm, k_norm;
-  std::vector<Array<float>> tables;
-};
-
-/// `run` is attention_backward, or the same at another width.
-template <class Run>
-Gradients gradients(const Question& ask, const Given& given, const Array<float>& by, Run&& run,
-                    const std::vector<Index>& table_sizes = {}, int axes = 1) {
-  const AttentionShape& s = ask.shape;
-  Gradients made{{},
-                 Array<float>(ask.q.size(), reference::nan),
-                 Array<float>(ask.k.size(), reference::nan),
-                 Array<float>(ask.v.size(), reference::nan),
-                 Array<float>(ask.sinks.size(), reference::nan),
-                 Array<float>(ask.mask.bias.size()),
-                 Array<float>(ask.q_norm.weight_heads * s.head_dim),
-                 Array<float>(ask.k_norm.weight_heads * s.head_dim),
-                 {}};
-  std::vector<float*> tables;
-  for (Index size : table_sizes) {
-    made.tables.emplace_back(size);
-    tables.push_back(size > 0 ? made.tables.back().data() : nullptr);
-  }
-  Array<float> output = given.output, log_sum_exp = given.log_sum_exp;
-  const auto positions = [&](const Array<double>& p, Index count) -> PositionRows {
-    if (p.size() == 0) return {};
-    return {.data = p.data(), .rows = p.size() / std::max<Index>(1, count * axes)};
-  };
-  const auto tensor = []<class T>(T* data, Index heads, Index rows, Index width) {
-    return Tensor4<T>::bhnd(data, heads, rows, width);
-  };
-  made.status = run(BackwardArguments{
-      .forward = {.shape = s,
-                  .q = tensor(ask.q.data(), s.heads, s.queries, s.head_dim),
-                  .k = tensor(ask.k.data(), s.kv_heads, s.keys, s.head_dim),
-                  .v = tensor(ask.v.data(), s.kv_heads, s.keys, s.value_dim),
-                  .output = tensor(output.data(), s.heads, s.queries, s.value_dim),
-                  .log_sum_exp = log_sum_exp.data(),
-                  .encodings = ask.encodings,
-                  .axes = axes,
-                  .query_positions = positions(ask.query_positions, s.queries),
-                  .key_positions = positions(ask.key_positions, s.keys),
-                  .scale = ask.scale,
-                  .causal = ask.causal,
-                  .query_offset = ask.query_offset,
-                  .window = ask.window,
-                  .prefix = ask.prefix,
-                  .key_gap = ask.key_gap,
-                  .mask = ask.mask.view(),
-                  .sequences = ask.sequences,
-                  .softcap = ask.softcap,
-                  .sinks = ask.sinks.size() > 0 ? ask.sinks.data() : nullptr,
-                  .query_scale = ask.query_scale,
-                  .q_norm = ask.q_norm,
-                  .k_norm = ask.k_norm,
-                  .tiles = ask.tiles},
-      .output_gradient = tensor(by.data(), s.heads, s.queries, s.value_dim),
-      .q_gradient = tensor(made.q.data(), s.heads, s.queries, s.head_dim),
-      .k_gradient = tensor(made.k.data(), s.kv_heads, s.keys, s.head_dim),
-      .v_gradient = tensor(made.v.data(), s.kv_heads, s.keys, s.value_dim),
-      .sink_gradient = made.sinks.size() > 0 ? made.sinks.data() : nullptr,
-      .q_norm_gradient = made.q_norm.data(),
-      .k_norm_gradient = made.k_norm.data(),
-      .mask_gradient = made.mask.size() > 0 ? made.mask.data() : nullptr,
-      .tables = tables});
-  return made;
-}
-
-double weighed(const auto& output, const Array<float>& by) {
-  double sum = 0;
-  for (Index i = 0; i < by.size(); ++i)
-    if (by[i] != 0) sum += static_cast<double>(output[i]) * by[i];
-  return sum;
-}
-
-Array<double> doubles(const Array<float>& x) {
-  Array<double> y(x.size());
-  for (Index i = 0; i < x.size(); ++i) y[i] = x[i];
-  return y;
-}
-
-/// Differences of the float64 reference at a step of 1e-5 are right to 1e-9; what remains is the
-/// rounding of float32 on the way back.
-constexpr double reference_tolerance = 2e-5;
-
-/// Without encodings: every gradient against central differences of the reference.
-void expect_reference_gradients(Question& question, const Array<float>& by, const Gradients& got,
-                                Array<float>& q_weight, Array<float>& k_weight) {
-  ASSERT_TRUE(succeeds(got.status));
-  Array<double> q = doubles(question.q), k = doubles(question.k), v = doubles(question.v);
-  const auto loss = [&] {
-    const AttentionShape& s = question.shape;
-    return weighed(reference::attention(
-                       s, reference::normalised(q, question.q_norm, s.heads, s.queries, s.head_dim),
-                       reference::normalised(k, question.k_norm, s.kv_heads, s.keys, s.head_dim), v,
-                       reference::scale_of(question), reference::terms_of(question))
-                       .output,
-                   by);
-  };
-  const auto compare = [&](auto& x, const Array<float>& gradient, double step, double tolerance,
-                           const char* name) {
-    for (Index i = 0; i < x.size(); ++i) {
-      const auto at = x[i];
-      using Real = std::remove_const_t<decltype(at)>;
-      x[i] = static_cast<Real>(at + step);
-      const double above = loss();
-      x[i] = static_cast<Real>(at - step);
-      const double slope = (above - loss()) / (2 * step);
-      x[i] = at;
-      ASSERT_NEAR(gradient[i], slope, tolerance * (1 + std::abs(slope))) << name << ' ' << i;
-    }
-  };
-  compare(q, got.q, 1e-5, reference_tolerance, "q");
-  compare(k, got.k, 1e-5, reference_tolerance, "k");
-  compare(v, got.v, 1e-5, reference_tolerance, "v");
-  // Held in float32, which takes larger steps: 2^-10 adds an error of 1e-6.
-  compare(question.sinks, got.sinks, 0x1p-10, 2e-4, "sinks");
-  compare(question.mask.bias, got.mask, 0x1p-10, 2e-4, "mask");
-  compare(q_weight, got.q_norm, 0x1p-10, 2e-4, "q norm");
-  compare(k_weight, got.k_norm, 0x1p-10, 2e-4, "k norm");
-}
+using reference::Variant;
+using reference::variants;
+using reference::weighed;
 
 struct DefaultRun {
   Status operator()(const BackwardArguments& a) const { return attention_backward(a); }
@@ -278,91 +160,6 @@ TEST(BackwardPass, WritesNothingWhereMemoryEnds) {
 
 // --- encodings ------------------------------------------------------------------------------------
 
-const reference::Wishes wishes{
-    {"heads", 4}, {"headDim", 6}, {"valueDim", 5}, {"reach", 4}, {"maxPositions", 6}};
-
-/// Options that can be moved, and the encoding made from them.
-struct Movable {
-  const Registered& registered;
-  reference::Wishes numbers;
-  reference::Options options;
-
-  Movable(const Registered& r, const reference::Wishes& extra)
-      : registered(r), numbers(r.spec.axes == 1 ? wishes : reference::Wishes{}) {
-    for (const auto& [name, value] : extra) numbers[name] = value;
-    options = reference::example_of(r, numbers);
-    // Lists without an example hold zeros, where nothing moves.
-    for (const auto& entry : options.bag().entries())
-      for (double& x : list(entry.name)) x = x == 0 ? 0.3 : x;
-  }
-  const OptionBag::Entry* find(std::string_view name) const {
-    for (const auto& entry : options.bag().entries())
-      if (entry.name == name) return &entry;
-    return nullptr;
-  }
-  std::span<double> list(std::string_view name) const {
-    const auto* entry = find(name);
-    if (entry == nullptr || entry->value.kind != OptionValue::Kind::list) return {};
-    return {const_cast<double*>(entry->value.list.data()), entry->value.list.size()};
-  }
-  Index size(std::string_view name) const {
-    const auto* entry = find(name);
-    if (entry == nullptr) return is_number(name) ? 1 : 0;
-    if (entry->value.kind == OptionValue::Kind::number) return 1;
-    if (entry->value.kind == OptionValue::Kind::list) return static_cast<Index>(list(name).size());
-    Index count = 1;
-    for (std::size_t a = 0; a < static_cast<std::size_t>(entry->value.rank); ++a)
-      count *= entry->value.shape[a];
-    return count;
-  }
-  bool is_number(std::string_view name) const {
-    for (const Field& f : registered.fields)
-      if (f.name == name) return f.kind == OptionKind::number;
-    return false;
-  }
-  /// option += step * direction
-  void move(std::string_view name, const Array<float>& direction, double step) {
-    if (is_number(name)) {
-      numbers[std::string(name)] =
-          reference::number_of(registered, name, numbers) + step * direction[0];
-      options = reference::example_of(registered, numbers);
-      return;
-    }
-    const auto* entry = find(name);
-    for (Index i = 0; i < direction.size(); ++i)
-      if (entry->value.kind == OptionValue::Kind::list)
-        list(name)[static_cast<std::size_t>(i)] += step * direction[i];
-      else
-        const_cast<float*>(entry->value.table)[i] += static_cast<float>(step) * direction[i];
-  }
-  Encoding make() const {
-    auto made = make_encoding(registered.spec.id, options.bag());
-    EXPECT_TRUE(succeeds(made)) << registered.spec.id;
-    return std::move(*made);
-  }
-};
-
-struct Variant {
-  std::string_view id;
-  reference::Wishes extra;
-};
-const std::vector<Variant>& variants() {
-  static const std::vector<Variant> all{
-      {"alibi", {{"slopes", 1}}},
-      {"alibi", {{"slopes", 1}, {"form", 2}, {"slopeScale", 0.5}}},
-      {"t5", {{"bidirectional", 0}}},
-      {"kerple", {{"kind", 1}}},
-      {"kerple", {{"symmetric", 1}, {"w1", 1}, {"w2", 1}}},
-      {"cope", {{"scaleLogits", 0}}},
-      {"fire", {{"l", 20}, {"multiplier", -0.8}, {"c", -0.3}}},
-      {"forgetting", {{"form", 1}}},
-      {"deberta", {{"buckets", 6}, {"maxDistance", 12}}},
-      {"dynamic-bias", {{"logDistance", 1}, {"activation", 1}}},
-      {"learned", {}},
-      {"transformer-xl", {{"clamp", 5}}}};
-  return all;
-}
-
 /// Differences of float32 attention at a step of 4e-3: each output is off by 1e-7, so their weighed
 /// sum of 100 by 1e-6, and the difference by 2.5e-4. Where a step crosses a kink of a piecewise
 /// network, the slopes of its two sides differ and the gradient is between them; where it crosses
@@ -386,6 +183,7 @@ void expect_gradients_of(const Registered& r, const reference::Wishes& extra, Se
                          .value_dim = e.value_dim() != 0 ? e.value_dim() : 5};
   Question question = Question::of(s, 21);
   reference::Random random(22);
+  question.axes = static_cast<int>(axes);
   question.wants_weights = false;
   const bool scattered = setting == Setting::scattered;
   question.causal = !scattered;
@@ -410,35 +208,21 @@ void expect_gradients_of(const Registered& r, const reference::Wishes& extra, Se
   const auto forward = [&](const Encoding& with) {
     Array<float> output(by.size()), log_sum_exp(s.heads * s.queries);
     const Encoding* list[] = {&with};
-    const auto rows = [](const Array<double>& p) {
-      return PositionRows{.data = p.size() > 0 ? p.data() : nullptr};
-    };
-    EXPECT_TRUE(succeeds(attention(
-        {.shape = s,
-         .q = Tensor4<const float>::bhnd(question.q.data(), s.heads, s.queries, s.head_dim),
-         .k = Tensor4<const float>::bhnd(question.k.data(), s.kv_heads, s.keys, s.head_dim),
-         .v = Tensor4<const float>::bhnd(question.v.data(), s.kv_heads, s.keys, s.value_dim),
-         .output = Tensor4<float>::bhnd(output.data(), s.heads, s.queries, s.value_dim),
-         .log_sum_exp = log_sum_exp.data(),
-         .encodings = list,
-         .axes = static_cast<int>(axes),
-         .query_positions = rows(question.query_positions),
-         .key_positions = rows(question.key_positions),
-         .causal = question.causal,
-         .window = question.window,
-         .softcap = question.softcap,
-         .sinks = question.sinks.size() > 0 ? question.sinks.data() : nullptr,
-         .query_scale = question.query_scale,
-         .q_norm = question.q_norm,
-         .k_norm = question.k_norm,
-         .tiles = question.tiles})));
+    AttentionArguments a = question.arguments();
+    a.encodings = list;
+    a.q = Tensor4<const float>::bhnd(question.q.data(), s.heads, s.queries, s.head_dim);
+    a.k = Tensor4<const float>::bhnd(question.k.data(), s.kv_heads, s.keys, s.head_dim);
+    a.v = Tensor4<const float>::bhnd(question.v.data(), s.kv_heads, s.keys, s.value_dim);
+    a.output = Tensor4<float>::bhnd(output.data(), s.heads, s.queries, s.value_dim);
+    a.log_sum_exp = log_sum_exp.data();
+    EXPECT_TRUE(succeeds(attention(a)));
     return Given{{}, std::move(output), {}, std::move(log_sum_exp)};
   };
   question.encodings = {&e};
   std::vector<Index> sizes;
   for (std::string_view name : e.gradients()) sizes.push_back(options.size(name));
   const Given here = forward(e);
-  const Gradients got = gradients(question, here, by, DefaultRun{}, sizes, static_cast<int>(axes));
+  const Gradients got = gradients(question, here, by, DefaultRun{}, sizes);
   ASSERT_TRUE(succeeds(got.status));
   const double loss_here = weighed(here.output, by);
 

@@ -33,6 +33,19 @@ struct Plain : EncodingDefaults {
   struct Options {};
   static constexpr std::array<Field, 0> fields{};
 };
+struct OnePair : Plain {
+  Rotation rotation() const { return {.layout = Layout::half, .pairs = 1, .partner = 1}; }
+  Plan plan(double, double* w) const {
+    *w = 1;
+    return {.inverse_frequencies = {w, 1}, .rotation = rotation()};
+  }
+
+ protected:
+  static void turn(const AngleBlock& b, Index row, double angle) {
+    b.out.row(row)[0] = static_cast<float>(std::cos(angle));
+    b.out.row(row)[1] = static_cast<float>(std::sin(angle));
+  }
+};
 
 constexpr AttentionShape shape{.batch = 2,
                                .heads = 4,
@@ -60,21 +73,13 @@ double dot2(const float* a, double angle, const float* b) {
 
 /// Turns by the distance up to `window`, and by `window` beyond: two copies of the queries, and
 /// keys that the second copy leaves alone.
-struct Clipped : Plain {
+struct Clipped : OnePair {
   static constexpr Spec spec = spec_of("clipped", {.rotate = true});
   static constexpr double window = 9;
   static Result<Clipped> make(Options) { return Clipped{}; }
-  Rotation rotation() const { return {.layout = Layout::half, .pairs = 1, .partner = 1}; }
-  Plan plan(double, double* w) const {
-    *w = 1;
-    return {.inverse_frequencies = {w, 1}, .rotation = rotation()};
-  }
   void angles(const AngleBlock& b) const {
-    for (Index t = 0; t < b.positions.count; ++t) {
-      const double angle = b.copy == 0 ? b.positions[t] : b.role == Role::query ? window : 0.0;
-      b.out.row(t)[0] = static_cast<float>(std::cos(angle));
-      b.out.row(t)[1] = static_cast<float>(std::sin(angle));
-    }
+    const double far = b.role == Role::query ? window : 0.0;
+    for (Index t = 0; t < b.positions.count; ++t) turn(b, t, b.copy == 0 ? b.positions[t] : far);
   }
   Index copies() const { return 2; }
   Index key_copies() const { return 2; }
@@ -150,20 +155,12 @@ TYPED_TEST(Extensions, SumOverKeysFromTheNewestBack) {
 }
 
 /// Head h turns by h times the position.
-struct HeadByHead : Plain {
+struct HeadByHead : OnePair {
   static constexpr Spec spec = spec_of("head-by-head", {.rotate = true});
   static Result<HeadByHead> make(Options) { return HeadByHead{}; }
-  Rotation rotation() const { return {.layout = Layout::half, .pairs = 1, .partner = 1}; }
-  Plan plan(double, double* w) const {
-    *w = 1;
-    return {.inverse_frequencies = {w, 1}, .rotation = rotation()};
-  }
   void angles(const AngleBlock& b) const {
-    for (Index t = 0; t < b.positions.count; ++t) {
-      const double angle = b.positions[t] * static_cast<double>(b.head);
-      b.out.row(t)[0] = static_cast<float>(std::cos(angle));
-      b.out.row(t)[1] = static_cast<float>(std::sin(angle));
-    }
+    for (Index t = 0; t < b.positions.count; ++t)
+      turn(b, t, b.positions[t] * static_cast<double>(b.head));
   }
   Index table_heads() const { return 3; }
 };

@@ -6,7 +6,6 @@
 #include "arches.hpp"
 #include "attention/question.hpp"
 #include "posenc/attention/merge.hpp"
-#include "reference/options.hpp"
 
 namespace posenc {
 namespace {
@@ -189,42 +188,6 @@ TYPED_TEST(AttentionOptions, ChangeNoBitOfTheOutputWhenMoreIsAskedFor) {
   }
 }
 
-/// One row of a windowed prefill is a call on its window alone, at any window and length.
-TEST(AttentionWindow, GivesEachRowItsOwnSmallerCall) {
-  for (Index keys : {1, 2, 7, 20, 70})
-    for (Index total : {1, 2, 3, 6, 19, 20, 21, 100}) {
-      Question all = Question::of({.queries = keys, .keys = keys, .head_dim = 3, .value_dim = 2});
-      all.causal = true;
-      all.window = Window::from_total(total);
-      all.tiles = {.queries = 5, .keys = 16};
-      const Given got = ask(all);
-      for (Index t = 0; t < keys; ++t) {
-        const Index first = std::max<Index>(0, t - total + 1), n = t - first + 1;
-        Question row{.shape = {.queries = 1, .keys = n, .head_dim = 3, .value_dim = 2}};
-        const auto part = [](const Array<float>& x, Index from, Index rows, Index width) {
-          Array<float> y(rows * width);
-          std::copy_n(x.data() + from * width, y.size(), y.data());
-          return y;
-        };
-        row.q = part(all.q, t, 1, 3), row.k = part(all.k, first, n, 3);
-        row.v = part(all.v, first, n, 2);
-        const Given want = ask(row);
-        for (Index c = 0; c < 2; ++c)
-          ASSERT_NEAR(got.output[t * 2 + c], want.output[c], 1e-6)
-              << "S " << keys << " W " << total << " t " << t;
-        ASSERT_NEAR(got.log_sum_exp[t], want.log_sum_exp[0], 2e-6);
-      }
-    }
-}
-
-// I7, I8, I10: of six keys a window of three.
-TEST(AttentionWindow, CountsTheQuerysOwnKeyInItsTotal) {
-  Question q = Question::counting(6, 6);
-  q.causal = true;
-  q.window = Window::from_total(3);
-  EXPECT_TRUE(reference::close(ask(q).output, {1, 1.5, 2, 3, 4, 5}, 1e-6));
-}
-
 // J3.
 TEST(AttentionSoftcap, CapsAScore) {
   Question q = Question::counting(1, 1);
@@ -284,89 +247,6 @@ TEST(AttentionSequences, SeeNothingOfEachOther) {
   EXPECT_EQ(got.weights[1 * 4 + 3], 0);
 }
 
-TEST(AttentionOptionErrors, NameWhatDoesNotFit) {
-  const auto refuses = [](auto&& change, Errc code, std::string_view field) {
-    Question q = Question::of({.batch = 2, .queries = 3, .keys = 4, .head_dim = 2, .value_dim = 2});
-    change(q);
-    const Given got = ask(q);
-    EXPECT_TRUE(fails_with(got.status, code, field));
-    EXPECT_TRUE(std::isnan(got.output[0])) << "nothing was written";
-  };
-  refuses([](Question& q) { q.window.left = -1; }, Errc::out_of_range, "window.left");
-  refuses([](Question& q) { q.window.right = -1; }, Errc::out_of_range, "window.right");
-  refuses([](Question& q) { q.window.first = -1; }, Errc::out_of_range, "window.first");
-  refuses([](Question& q) { q.window.chunk = -1; }, Errc::out_of_range, "chunk");
-  refuses([](Question& q) { q.prefix = -1; }, Errc::out_of_range, "prefix");
-  refuses([](Question& q) { q.softcap = -1; }, Errc::out_of_range, "softcap");
-  refuses([](Question& q) { q.softcap = reference::nan; }, Errc::out_of_range, "softcap");
-  refuses([](Question& q) { q.softcap = 1e300; }, Errc::out_of_range, "softcap");
-  refuses([](Question& q) { q.sinks = {reference::nan}; }, Errc::not_finite, "sinks");
-  refuses([](Question& q) { q.sinks = {infinity}; }, Errc::not_finite, "sinks");
-  refuses([](Question& q) { q.sequences = {{.batch = 2}}; }, Errc::out_of_range, "sequences");
-  refuses([](Question& q) { q.sequences = {{.first_query = 2, .queries = 2}}; }, Errc::out_of_range,
-          "sequences");
-  refuses([](Question& q) { q.sequences = {{.first_key = 5}}; }, Errc::out_of_range, "sequences");
-  refuses([](Question& q) { q.query_scale = {QueryScale::Kind::log_n, 1, 0}; }, Errc::out_of_range,
-          "queryScale.length");
-  refuses([](Question& q) { q.query_scale = {QueryScale::Kind::llama4, 8, infinity}; },
-          Errc::not_finite, "queryScale.factor");
-}
-
-/// Content terms see what the product sees: keys and queries normalised, temperatures applied.
-struct Relation : EncodingDefaults {
-  struct Options {};
-  static constexpr Spec spec = [] {
-    Spec s{};
-    s.id = "relation";
-    s.sites = {.score = true};
-    return s;
-  }();
-  static constexpr std::array<Field, 0> fields{};
-  static Result<Relation> make(Options) { return Relation{}; }
-  template <class Arch>
-  void score(Arch, const ScoreTile& t) const {  // q·k once more, and the first channel of k
-    for (Index i = 0; i < t.scores.rows; ++i)
-      for (Index j = 0; j < t.scores.cols; ++j)
-        t.scores.row(i)[j] += dot<Arch>(t.q.row(i), t.k.row(j), t.q.cols) +
-                              t.scale * t.temperature(i) * t.k.row(j)[0];
-  }
-};
-
-TEST(HeadNorm, IsSeenByContentTermsAndScaledLikeThem) {
-  const Encoding e = reference::made_here<Relation>();
-  const Array<float> weight{0.5f, 2, 1};
-  for (bool after : {false, true})
-    for (const auto& [cap, queries] :
-         {std::pair{0.0, Index{9}}, {1.5, Index{9}}, {1.5, Index{2}}}) {
-      // Two queries are few enough to read keys as they lie.
-      Question q = Question::of({.heads = 2,
-                                 .kv_heads = 1,
-                                 .queries = queries,
-                                 .keys = 21,
-                                 .head_dim = 3,
-                                 .value_dim = 2});
-      q.causal = true;
-      q.tiles = {.queries = 4, .keys = 8};
-      q.q_norm = {.kind = HeadNorm::Kind::rms, .weight = weight.data(), .after_rotation = after};
-      q.k_norm = {.kind = HeadNorm::Kind::l2, .weight = weight.data(), .after_rotation = after};
-      q.query_scale = {QueryScale::Kind::llama4, 4, 0.7};
-      q.softcap = cap;
-      Question plain = q;
-      q.encodings = {&e};
-      reference::Terms terms;
-      const Array<float> qs = reference::normalised(q.q, q.q_norm, 2, queries, 3),
-                         ks = reference::normalised(q.k, q.k_norm, 1, 21, 3);
-      terms.content = [&, n = queries](Index, Index h, Index t, Index j) {
-        double sum = ks[j * 3];
-        for (Index c = 0; c < 3; ++c)
-          sum += static_cast<double>(qs[(h * n + t) * 3 + c]) * ks[j * 3 + c];
-        return sum / std::sqrt(3.0) *
-               reference::query_scale(q.query_scale, static_cast<double>(21 - n + t));
-      };
-      expect_close(q, ask(q), answer(plain, terms));
-    }
-}
-
 TEST(Merge, PutsSplitKeysTogetherExactly) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     Dice dice{Random(seed)};
@@ -394,21 +274,6 @@ TEST(Merge, PutsSplitKeysTogetherExactly) {
     ASSERT_TRUE(reference::close(a.output, want.output, reference::attention_tolerance)) << seed;
     ASSERT_TRUE(reference::close(a.log_sum_exp, want.log_sum_exp, reference::attention_tolerance));
   }
-}
-
-// B19, B20.
-TEST(QueryScale, HasThePublishedValues) {
-  const QueryScale llama{QueryScale::Kind::llama4, 8192, 0.1},
-      ministral{QueryScale::Kind::ministral, 8192, 0.1},
-      log_n{.kind = QueryScale::Kind::log_n, .length = 4096};
-  EXPECT_EQ(llama.at(8190), 1);
-  EXPECT_NEAR(llama.at(8191), 1.0693147, 1e-7);
-  EXPECT_EQ(ministral.at(8191), 1);
-  EXPECT_NEAR(ministral.at(8192), 1.0693147, 1e-7);
-  EXPECT_EQ(log_n.at(4095), 1);
-  EXPECT_NEAR(log_n.at(8191), 1.0833333, 1e-7);
-  EXPECT_NEAR(log_n.at(32767), 1.25, 1e-12);
-  for (const QueryScale& one : {llama, ministral, log_n}) EXPECT_EQ(one.at(-1e6), 1);
 }
 
 }  // namespace

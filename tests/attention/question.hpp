@@ -53,7 +53,8 @@ struct Question {
   AttentionShape shape{};
   Array<float> q{}, k{}, v{};  ///< [B, heads, rows, width]
   std::vector<const Encoding*> encodings{};
-  Array<double> query_positions{}, key_positions{};  ///< [1 or B, rows]; empty: the default
+  int axes = 1;
+  Array<double> query_positions{}, key_positions{};  ///< [1 or B, axes, rows]; empty: the default
   std::optional<double> scale{};
   bool causal = false;
   std::optional<Index> query_offset{};
@@ -87,6 +88,36 @@ struct Question {
     made.v = Array<float>(keys);
     for (Index j = 0; j < keys; ++j) made.v[j] = static_cast<float>(j + 1);
     return made;
+  }
+  /// All of the call but its tensors.
+  posenc::AttentionArguments arguments() const {
+    const auto positions = [&](const Array<double>& p, Index count) -> posenc::PositionRows {
+      if (p.size() == 0) return {};
+      return {.data = p.data(), .rows = p.size() / std::max<Index>(1, count * axes)};
+    };
+    return {.shape = shape,
+            .q = {},
+            .k = {},
+            .v = {},
+            .output = {},
+            .encodings = encodings,
+            .axes = axes,
+            .query_positions = positions(query_positions, shape.queries),
+            .key_positions = positions(key_positions, shape.keys),
+            .scale = scale,
+            .causal = causal,
+            .query_offset = query_offset,
+            .window = window,
+            .prefix = prefix,
+            .key_gap = key_gap,
+            .mask = mask.view(),
+            .sequences = sequences,
+            .softcap = softcap,
+            .sinks = sinks.size() > 0 ? sinks.data() : nullptr,
+            .query_scale = query_scale,
+            .q_norm = q_norm,
+            .k_norm = k_norm,
+            .tiles = tiles};
   }
   Index first_query() const {
     return query_offset.value_or(shape.keys + key_gap.by - shape.queries);
@@ -144,10 +175,6 @@ inline Array<float> transposed(const Array<float>& x, Index batch, Index heads, 
 template <class Arch = xsimd::default_arch>
 Given ask(const Question& ask) {
   const AttentionShape& s = ask.shape;
-  const auto positions = [&](const Array<double>& p, Index count) -> posenc::PositionRows {
-    if (p.size() == 0) return {};
-    return {.data = p.data(), .rows = p.size() / std::max<Index>(1, count)};
-  };
   Given given{{},
               Array<float>(s.batch * s.heads * s.queries * s.value_dim, nan),
               Array<float>(ask.wants_weights ? s.batch * s.heads * s.queries * s.keys : 0, nan),
@@ -162,31 +189,13 @@ Given ask(const Question& ask) {
     return ask.rows_first ? posenc::Tensor4<T>::bnhd(data, heads, rows, width)
                           : posenc::Tensor4<T>::bhnd(data, heads, rows, width);
   };
-  const posenc::AttentionArguments a{
-      .shape = s,
-      .q = tensor(q.data(), s.heads, s.queries, s.head_dim),
-      .k = tensor(k.data(), s.kv_heads, s.keys, s.head_dim),
-      .v = tensor(v.data(), s.kv_heads, s.keys, s.value_dim),
-      .output = tensor(given.output.data(), s.heads, s.queries, s.value_dim),
-      .weights = ask.wants_weights ? given.weights.data() : nullptr,
-      .log_sum_exp = ask.wants_log_sum_exp ? given.log_sum_exp.data() : nullptr,
-      .encodings = ask.encodings,
-      .query_positions = positions(ask.query_positions, s.queries),
-      .key_positions = positions(ask.key_positions, s.keys),
-      .scale = ask.scale,
-      .causal = ask.causal,
-      .query_offset = ask.query_offset,
-      .window = ask.window,
-      .prefix = ask.prefix,
-      .key_gap = ask.key_gap,
-      .mask = ask.mask.view(),
-      .sequences = ask.sequences,
-      .softcap = ask.softcap,
-      .sinks = ask.sinks.size() > 0 ? ask.sinks.data() : nullptr,
-      .query_scale = ask.query_scale,
-      .q_norm = ask.q_norm,
-      .k_norm = ask.k_norm,
-      .tiles = ask.tiles};
+  posenc::AttentionArguments a = ask.arguments();
+  a.q = tensor(q.data(), s.heads, s.queries, s.head_dim);
+  a.k = tensor(k.data(), s.kv_heads, s.keys, s.head_dim);
+  a.v = tensor(v.data(), s.kv_heads, s.keys, s.value_dim);
+  a.output = tensor(given.output.data(), s.heads, s.queries, s.value_dim);
+  a.weights = ask.wants_weights ? given.weights.data() : nullptr;
+  a.log_sum_exp = ask.wants_log_sum_exp ? given.log_sum_exp.data() : nullptr;
   given.status = attend_at<Arch>(a);
   if (ask.rows_first)
     given.output = transposed(given.output, s.batch, s.queries, s.heads, s.value_dim);

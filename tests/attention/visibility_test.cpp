@@ -9,6 +9,9 @@ namespace posenc {
 namespace {
 
 using reference::Array;
+using reference::ask;
+using reference::Given;
+using reference::Question;
 constexpr float hidden = -reference::infinity;
 
 AttentionArguments arguments(Index queries, Index keys, bool causal,
@@ -145,6 +148,42 @@ TEST(Visibility, CombinesTheMaskWithTheCausalRule) {
   EXPECT_FALSE(visibility.visible(0, 0, 0, 1));
   EXPECT_TRUE(visibility.visible(0, 0, 1, 1));
   EXPECT_FALSE(visibility.visible(0, 0, 1, 2));
+}
+
+/// One row of a windowed prefill is a call on its window alone, at any window and length.
+TEST(AttentionWindow, GivesEachRowItsOwnSmallerCall) {
+  for (Index keys : {1, 2, 7, 20, 70})
+    for (Index total : {1, 2, 3, 6, 19, 20, 21, 100}) {
+      Question all = Question::of({.queries = keys, .keys = keys, .head_dim = 3, .value_dim = 2});
+      all.causal = true;
+      all.window = Window::from_total(total);
+      all.tiles = {.queries = 5, .keys = 16};
+      const Given got = ask(all);
+      for (Index t = 0; t < keys; ++t) {
+        const Index first = std::max<Index>(0, t - total + 1), n = t - first + 1;
+        Question row{.shape = {.queries = 1, .keys = n, .head_dim = 3, .value_dim = 2}};
+        const auto part = [](const Array<float>& x, Index from, Index rows, Index width) {
+          Array<float> y(rows * width);
+          std::copy_n(x.data() + from * width, y.size(), y.data());
+          return y;
+        };
+        row.q = part(all.q, t, 1, 3), row.k = part(all.k, first, n, 3);
+        row.v = part(all.v, first, n, 2);
+        const Given want = ask(row);
+        for (Index c = 0; c < 2; ++c)
+          ASSERT_NEAR(got.output[t * 2 + c], want.output[c], 1e-6)
+              << "S " << keys << " W " << total << " t " << t;
+        ASSERT_NEAR(got.log_sum_exp[t], want.log_sum_exp[0], 2e-6);
+      }
+    }
+}
+
+// I7, I8, I10: of six keys a window of three.
+TEST(AttentionWindow, CountsTheQuerysOwnKeyInItsTotal) {
+  Question q = Question::counting(6, 6);
+  q.causal = true;
+  q.window = Window::from_total(3);
+  EXPECT_TRUE(reference::close(ask(q).output, {1, 1.5, 2, 3, 4, 5}, 1e-6));
 }
 
 }  // namespace

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 2: the numbers of every way of stretching a rotation, and the figures made of them.
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodings, load } from '../../dist/index.node.js';
@@ -22,9 +19,9 @@ import {
   settled,
   suitsEverybody,
 } from './page-driver.ts';
+import { run } from './programs.ts';
 
 const manifest = encodings as unknown as readonly EncodingInfo[];
-const folder = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const setup = { headDim: 128, base: 10000, trained: 4096, target: 32768, lists: {} };
 const methods = methodsOf(manifest);
 const found = beyond((await load()) as unknown as Engine, manifest, methods, setup);
@@ -171,11 +168,7 @@ describe('Lab 2', () => {
     const program = await copied(page, () =>
       page.locator('#beyond').getByRole('button', { name: 'Copy as code' }).click(),
     );
-    mkdirSync(folder('build/page/code'), { recursive: true });
-    writeFileSync(folder('build/page/code/beyond.mjs'), program);
-    const printed = execFileSync(process.execPath, [folder('build/page/code/beyond.mjs')], {
-      encoding: 'utf8',
-    });
+    const printed = run('beyond', program).join('\n');
     expect(printed).toContain(`rope-yarn ${of('rope-yarn').logits}`);
     const csv = (await saved(page, '#beyond-body', 'All methods as CSV')).toString();
     expect(csv).toContain(String(of('rope-yarn').logits));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // "Copy as code" has to be code: every program the page offers runs against the package as built, and prints what is drawn.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { cpSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodings, load } from '../../dist/index.node.js';
 import { runLayer, seed, spread } from '../../web/src/compute/layer.ts';
@@ -14,36 +13,13 @@ import { untouched } from '../../web/src/model/settings.ts';
 import { atlasCode } from '../../web/src/parts/code.ts';
 import { layerCode } from '../../web/src/parts/layer-code.ts';
 import { changed, PageDriver, suitsEverybody } from './page-driver.ts';
+import { root } from './page-server.ts';
+import { programs, run, runAll } from './programs.ts';
 
 const manifest = encodings as unknown as readonly EncodingInfo[];
 const engine = (await load()) as unknown as Engine;
 
-// Inside the project, where the name of the package leads to its own exports.
-const folder = fileURLToPath(new URL('../../build/page/code', import.meta.url));
-mkdirSync(folder, { recursive: true });
-
 const parsed = (lines: string[]) => lines.map((line) => JSON.parse(line) as number[]);
-function run(name: string, program: string): number[][] {
-  const file = `${folder}/${name}.mjs`;
-  writeFileSync(file, program);
-  return parsed(execFileSync(process.execPath, [file], { encoding: 'utf8' }).trim().split('\n'));
-}
-
-/** What programs print, or what ends them. One process for all: to start Node for each took most of the time. */
-function runAll(programs: ReadonlyMap<string, string>): Record<string, string[] | string> {
-  for (const [name, program] of programs) writeFileSync(`${folder}/${name}.mjs`, program);
-  const all = `const said = {};
-const print = console.log;
-for (const name of ${JSON.stringify([...programs.keys()])}) {
-  const lines = [];
-  console.log = (line) => lines.push(line);
-  said[name] = await import(\`./\${name}.mjs\`).then(() => lines, String);
-}
-print(JSON.stringify(said));
-`;
-  writeFileSync(`${folder}/all.mjs`, all);
-  return JSON.parse(execFileSync(process.execPath, [`${folder}/all.mjs`], { encoding: 'utf8' }));
-}
 
 const words = ['dog', 'bites', '"man"', '</script>'];
 const layerOf = (info: EncodingInfo, causal: boolean): string =>
@@ -63,7 +39,7 @@ const layerOf = (info: EncodingInfo, causal: boolean): string =>
 const pictures = new Map(
   manifest.map((info) => [info.id, pictureOf(engine, info, untouched, 8)] as const),
 );
-const outputs = runAll(
+const printedBy = runAll(
   new Map(
     manifest.flatMap((info) => [
       [`atlas-${info.id}`, atlasCode(info, untouched, pictures.get(info.id) as Picture)],
@@ -71,16 +47,10 @@ const outputs = runAll(
     ]),
   ),
 );
-const linesOf = (name: string): number[][] => {
-  const lines = outputs[name];
-  if (!Array.isArray(lines)) throw new Error(lines);
-  return parsed(lines);
-};
-
 describe.each(manifest)('the code for $id', (info) => {
   it('of the atlas prints what the atlas draws', () => {
     const picture = pictures.get(info.id) as Picture;
-    const [printed = []] = linesOf(`atlas-${info.id}`);
+    const [printed = []] = parsed(printedBy(`atlas-${info.id}`));
     const { columns, rows, cells } = picture;
     expect(printed.length).toBeGreaterThan(0);
     expect(printed.every(Number.isFinite)).toBe(true);
@@ -102,7 +72,7 @@ describe.each(manifest)('the code for $id', (info) => {
   });
 
   it('of the first lab prints the weights and outputs of the first lab', () => {
-    const [weights = [], output = []] = linesOf(`order-${info.id}`);
+    const [weights = [], output = []] = parsed(printedBy(`order-${info.id}`));
     const want = runLayer(engine, words, info.sites.length ? info : undefined, true);
     expect(Float32Array.from(weights)).toEqual(Float32Array.from(want.weights));
     // The lab keeps the heads of a word side by side.
@@ -136,7 +106,7 @@ describe('Lab 7', () => {
     }
     const shown = Number(await page.locator('.big-number').getAttribute('data-value'));
     expect(shown).toBe(0);
-    const [weights = []] = run('use-module', module);
+    const [weights = []] = parsed(run('use-module', module));
     const drawn = runLayer(
       engine,
       'the dog bit the man'.split(' '),
@@ -148,7 +118,7 @@ describe('Lab 7', () => {
     const command = await changed(program, () => node.click());
     expect(command).toMatch(/^npm install posenc\n/);
     const printed = execFileSync('sh', ['-c', command.replace(/^.*\n/, '')], {
-      cwd: folder,
+      cwd: programs,
       encoding: 'utf8',
     });
     expect(JSON.parse(printed.split('\n')[0] as string)).toEqual(weights);
@@ -160,8 +130,8 @@ describe('Lab 7', () => {
   it('writes a page that runs, whatever the words are', async () => {
     const info = manifest.find(({ id }) => id === 'rope') as EncodingInfo;
     const module = layerOf(info, false);
-    const place = fileURLToPath(new URL('../../build/page/code/page', import.meta.url));
-    cpSync(fileURLToPath(new URL('../../dist', import.meta.url)), `${place}/posenc`, {
+    const place = `${programs}/page`;
+    cpSync(`${root}dist`, `${place}/posenc`, {
       recursive: true,
     });
     writeFileSync(`${place}/index.html`, asPage(module));
@@ -171,7 +141,7 @@ describe('Lab 7', () => {
         .trim()
         .split('\n')
         .map((line) => JSON.parse(line)),
-    ).toEqual(run('use-page', asModule(module)));
+    ).toEqual(parsed(run('use-page', asModule(module))));
     expect(asCommand(module)).toContain("<<'END'\n");
   });
 });

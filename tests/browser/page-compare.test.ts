@@ -4,11 +4,13 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodings, load } from '../../dist/index.node.js';
 import { type Ladder, ladderOf } from '../../web/src/compute/ladder.ts';
 import { preferenceOf, toeplitzScore } from '../../web/src/compute/preference.ts';
+import { wavesOf } from '../../web/src/compute/waves.ts';
 import type { Engine } from '../../web/src/engine.ts';
-import { ladderNotice } from '../../web/src/labs/ladder-notice.ts';
+import { freeNotice, ladderNotice } from '../../web/src/labs/ladder-notice.ts';
 import { wordCount } from '../../web/src/labs/notices.ts';
 import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { untouched } from '../../web/src/model/settings.ts';
+import { toneOf } from '../../web/src/parts/sound.ts';
 import { columnsOf, PageDriver, saved, settled, suitsEverybody } from './page-driver.ts';
 
 const manifest = encodings as unknown as readonly EncodingInfo[];
@@ -92,16 +94,77 @@ describe('the wavelength ladder', () => {
     expect(ladderOf(engine, infoOf('alibi'), untouched, 64)).toBeUndefined();
   });
 
-  it('is there for every encoding that turns, and is noticed in at most forty words', () => {
+  it('finds the waves of a table from its rows, along either axis of a grid, and none in free numbers', () => {
+    for (const base of [10000, 100, 1e7]) {
+      const settings = { ...untouched, fields: { base } };
+      const found = ladderOf(engine, infoOf('sinusoidal'), settings, 4096) as Ladder;
+      expect(found).toMatchObject({ of: 'channel', length: 4096, aliased: 0 });
+      expect(found.wavelengths).toHaveLength(64);
+      found.wavelengths.forEach((wavelength, channel) => {
+        const paper = 2 * Math.PI * base ** (Math.floor(channel / 2) / 32);
+        expect(wavelength / paper, `channel ${channel}`).toBeCloseTo(1, 5);
+      });
+    }
+    const plane = ladderOf(engine, infoOf('sinusoidal-2d'), untouched, 64) as Ladder;
+    expect(plane.of).toBe('channel');
+    expect(plane.wavelengths.every((wavelength) => wavelength > 0)).toBe(true);
+    expect(ladderOf(engine, infoOf('learned'), untouched, 64)).toBe('free');
+    const [fast, slow] = [3, 1e-5];
+    const waves = wavesOf(
+      (positions) => ({
+        shape: [16, 3],
+        data: Float32Array.from({ length: 48 }, (_, i) => {
+          const p = (positions as Float64Array)[Math.floor(i / 3)] as number;
+          return [Math.cos(fast * p), Math.sin(slow * p), 0.25][i % 3] as number;
+        }),
+      }),
+      1,
+      true,
+    );
+    expect(waves?.[0]).toBeCloseTo(fast, 5);
+    expect((waves?.[1] ?? 0) / slow).toBeCloseTo(1, 5);
+    expect(waves?.[2]).toBe(0);
+  });
+
+  it('is there for all that turns or is a wave, and is noticed in at most forty words', () => {
     for (const info of manifest) {
       const ladder = ladderOf(engine, info, untouched, 128);
-      expect(ladder !== undefined, info.id).toBe(info.sites.includes('rotate'));
+      expect(ladder !== undefined, info.id).toBe(
+        info.sites.includes('rotate') || info.sites.includes('embed'),
+      );
     }
-    for (const never of [0, 12])
-      for (const aliased of [0, 3])
-        expect(
-          wordCount(ladderNotice({ pairs: 32, never, aliased, length: 4096, fastest: 651.9 })),
-        ).toBeLessThanOrEqual(40);
+    expect(wordCount(freeNotice)).toBeLessThanOrEqual(40);
+    for (const of of ['pair', 'channel'] as const)
+      for (const never of [0, 12])
+        for (const aliased of [0, 3])
+          expect(
+            wordCount(
+              ladderNotice({ of, count: 32, never, aliased, length: 4096, fastest: 651.9 }),
+            ),
+          ).toBeLessThanOrEqual(40);
+  });
+});
+
+describe('a curve as a tone', () => {
+  const heard = (values: number[], logarithmic = false) =>
+    toneOf({ name: 'curve', values, places: values.map((_, i) => i), logarithmic });
+  it('is the higher the higher the value, two octaves in all, and silent where there is none', () => {
+    const rising = heard([-1, 0, 3]);
+    expect([rising.low, rising.high]).toEqual([-1, 3]);
+    const { frequencies, gains } = rising;
+    expect(frequencies[0]).toBeCloseTo(220, 3);
+    expect(frequencies.at(-1)).toBeCloseTo(880, 3);
+    for (let i = 1; i < frequencies.length; i += 1)
+      expect(frequencies[i]).toBeGreaterThan(frequencies[i - 1] as number);
+    expect([gains[0], gains.at(-1)]).toEqual([0, 0]);
+    expect(gains[128]).toBeGreaterThan(0.1);
+    const broken = heard([0, 1, Number.NaN, Number.NaN, 0, 1]);
+    expect(broken.gains[128]).toBe(0);
+    expect(broken.frequencies.every(Number.isFinite)).toBe(true);
+    expect(heard([5, 5]).frequencies[9]).toBeCloseTo(440, 3);
+    // A decade is a decade wherever it lies.
+    expect(heard([1, 10, 100], true).frequencies[128]).toBeCloseTo(440, -1);
+    expect(rising.columns[255]).toBe(2);
   });
 });
 
@@ -113,7 +176,7 @@ describe('side by side', () => {
   afterAll(() => driver?.stop());
 
   it('puts up to four on one axis, shares them, and suits everybody', async () => {
-    const { page, complaints, close } = await driver.open('#v1&lab=atlas&len=64');
+    const { page, complaints, requests, close } = await driver.open('#v1&lab=atlas&len=64');
     await page.locator('#compare').scrollIntoViewIfNeeded();
     await page.waitForSelector('#compare[data-loaded]');
     await page.selectOption('#compare-2', 't5');
@@ -142,7 +205,23 @@ describe('side by side', () => {
       expect(await page.locator('.compare-card .control-error').count(), id).toBe(0);
     }
     expect(await page.locator('#ladder-plot').isVisible()).toBe(true);
+    const sound = () => requests.filter((url) => /\/sound-/.test(url)).length;
+    const listen = page.locator('#ladder button[aria-describedby^="listen-"]');
+    expect(sound()).toBe(0);
+    await listen.press('Enter');
+    await expect.poll(() => listen.textContent()).toBe('Silence');
+    expect(sound()).toBe(1);
+    await expect.poll(() => listen.textContent(), { timeout: 10_000 }).toBe('Listen');
+    await expect.poll(() => page.locator('#live').textContent()).toMatch(/^RoPE: from 6\.283 to /);
+    const atlasListen = page.locator('#atlas-body button[aria-describedby^="listen-"]');
+    await atlasListen.click();
+    await expect.poll(() => atlasListen.textContent()).toBe('Silence');
+    await atlasListen.click();
+    expect(await atlasListen.textContent()).toBe('Listen');
+    // The page scrolls under the pointer, which where it rests now may come to lie on a figure and move its cursor.
+    await page.mouse.move(0, 0);
     await page.locator('#ladder-plot').focus();
+    await page.keyboard.press('Home');
     for (let i = 0; i < 3; i += 1) await page.keyboard.press('ArrowRight');
     expect(await page.locator('#atlas-body .readout').textContent()).toContain('pair 3');
     await page.locator('#atlas-map').focus();
@@ -153,6 +232,15 @@ describe('side by side', () => {
     await page.selectOption('#encoding', 'alibi');
     await settled(page);
     expect(await page.locator('#ladder-plot').isVisible()).toBe(false);
+    await page.selectOption('#encoding', 'learned');
+    await settled(page);
+    expect(await page.locator('#ladder-plot').isVisible()).toBe(false);
+    expect(await page.locator('.ladder .notice-text').textContent()).toBe(freeNotice);
+    await page.selectOption('#encoding', 'sinusoidal');
+    await settled(page);
+    await page.locator('#ladder-plot').focus();
+    await page.keyboard.press('ArrowRight');
+    expect(await page.locator('#ladder .key-place').textContent()).toMatch(/^channel \d+: /);
     await page.selectOption('#encoding', 'rope');
     await settled(page);
     expect(await suitsEverybody(page, 'compare')).toEqual([]);

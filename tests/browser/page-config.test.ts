@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 4: pasted, dropped, chosen and shared configurations, and the numbers that come of them.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -21,6 +21,7 @@ import {
   settled,
   suitsEverybody,
 } from './page-driver.ts';
+import { run } from './programs.ts';
 
 const folder = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url));
 const shipped = readdirSync(folder('tests/fixtures/configs')).length;
@@ -257,11 +258,7 @@ describe('Lab 4', () => {
     const program = await copied(page, () =>
       page.locator('#config').getByRole('button', { name: 'Copy as code' }).click(),
     );
-    mkdirSync(folder('build/page/code'), { recursive: true });
-    writeFileSync(folder('build/page/code/config.mjs'), program);
-    const printed = execFileSync(process.execPath, [folder('build/page/code/config.mjs')], {
-      encoding: 'utf8',
-    });
+    const printed = run('config', program).join('\n');
     const shown = (await frequencies()).get('frequency (rad/token)') ?? [];
     expect(printed).toContain(String(planOf('rope_freqs_yarn_gpt_oss_20b')?.attention_factor));
     expect(printed).toContain(String(Number(shown[5]?.toPrecision(15))).slice(0, 12));

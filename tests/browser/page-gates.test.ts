@@ -62,8 +62,11 @@ describe('the keyboard alone', () => {
       atlas: 'Above',
       beyond: 'Fewer than half',
       words: 'Only B',
+      train: 'Both alike',
     };
     for (const lab of labs) {
+      // Its answer is a run against another library: page-bench.test.ts.
+      if (lab === 'bench') continue;
       const guess = page.locator(`#${lab} .guess`);
       if ((await guess.count()) === 0) continue;
       expect(await guess.isVisible(), lab).toBe(true);
@@ -73,6 +76,7 @@ describe('the keyboard alone', () => {
       const answer = (await guess.locator('.guess-answer').textContent()) ?? '';
       expect(answer, lab).toMatch(/^(As you expected|Not so: )/);
       expect(answer, lab).toMatch(/\d/);
+      expect(await guess.isVisible(), lab).toBe(true);
       const shown = await guess.locator('button.right').textContent();
       if (right[lab]) expect(shown, lab).toBe(right[lab]);
     }
@@ -162,6 +166,28 @@ it('still reads without any script', async () => {
   for (const lab of labs) expect(await plain.locator(`#${lab}-title`).isVisible(), lab).toBe(true);
   expect(await plain.locator('noscript .notice').isVisible()).toBe(true);
   await close();
+});
+
+it('draws the first lab ahead as it is drawn live, and never a state that is not asked for', async () => {
+  const parts = ['.words', '.answer', '.what', '.strips', '.row-panel', '.legend'];
+  const read = (one: Page) =>
+    Promise.all(parts.map((part) => one.locator(`#order ${part}`).first().textContent()));
+  const plain = await driver.open('', { javaScriptEnabled: false }, () => undefined);
+  const live = await driver.open();
+  expect(await read(plain.page)).toEqual(await read(live.page));
+  // Five words: as many rows of outputs, and a square of weights under the marks.
+  expect(await plain.page.locator('#order svg.strip').count()).toBe(10);
+  expect(await plain.page.locator('#order .overlay > svg').isVisible()).toBe(true);
+  expect(await plain.page.locator('#order-body [style]').count()).toBe(0);
+  await plain.page.locator('#order').screenshot({ path: `${screenshots}/lab-order-ahead.png` });
+  await plain.close();
+  await live.close();
+  // The scripts never come here: what stands is what was drawn ahead.
+  const other = await driver.open('#v1&mask=causal', {}, () => {
+    Reflect.deleteProperty(globalThis, 'WebAssembly');
+  });
+  expect(await other.page.locator('#order .words').isVisible()).toBe(false);
+  await other.close();
 });
 
 it('needs little for the first view', () => {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 3: maps of attention under two encodings, moved words, blanked contents, and the program that gives the same weights.
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodings, load } from '../../dist/index.node.js';
@@ -10,6 +7,7 @@ import {
   kept,
   type Mask,
   type Question,
+  restOf,
   variation,
   weightsOf,
 } from '../../web/src/compute/words.ts';
@@ -29,17 +27,11 @@ import {
   settled,
   suitsEverybody,
 } from './page-driver.ts';
+import { run, runAll } from './programs.ts';
 
 const manifest = encodings as unknown as readonly EncodingInfo[];
 const engine = (await load()) as unknown as Engine;
-const folder = fileURLToPath(new URL('../../build/page/code', import.meta.url));
-mkdirSync(folder, { recursive: true });
-function run(name: string, program: string): number[] {
-  writeFileSync(`${folder}/${name}.mjs`, program);
-  return JSON.parse(
-    execFileSync(process.execPath, [`${folder}/${name}.mjs`], { encoding: 'utf8' }),
-  );
-}
+const weightsIn = (lines: string[]): number[] => JSON.parse(lines.join(''));
 
 const words = 'one two three two one'.split(' ');
 const question: Question = {
@@ -98,6 +90,21 @@ describe('the layer over words', () => {
     );
   });
 
+  it('lets a sink take its share of every row, and changes nothing between words', () => {
+    const of = (sink: number) => weightsOf(engine, { ...question, sink }, infoOf('rope'));
+    const [plain, one, two] = [of(0), of(1), of(2)] as [Float32Array, Float32Array, Float32Array];
+    for (let row = 0; row < 20; row += 1) {
+      const at = (weights: Float32Array) => restOf(weights, 5, row);
+      // s / (Z + s): twice the sink, half the odds against it.
+      expect((1 / at(one) - 1) / (1 / at(two) - 1)).toBeCloseTo(2, 3);
+      for (let i = 5 * row; i < 5 * row + 5; i += 1)
+        expect((one[i] as number) / (1 - at(one))).toBeCloseTo(plain[i] as number, 5);
+    }
+    expect([...variation(Float32Array.of(0.5, 0, 0, 1), Float32Array.of(1, 0, 0, 1), 2)]).toEqual([
+      0.5, 0,
+    ]);
+  });
+
   it('is flat where nothing but place counts and no place is told', () => {
     for (const weight of weightsOf(engine, { ...question, part: 'position' }, infoOf('none')))
       expect(weight).toBeCloseTo(0.2, 6);
@@ -111,17 +118,25 @@ describe('the layer over words', () => {
     ]).toEqual([1, 0]);
   });
 
-  it.each(['rope', 'learned', 't5', 'alibi', 'rope-2d', 'none'] as string[])(
-    'is the same number for number in the code for %s',
-    (id) => {
+  it('is the same number for number in its code', () => {
+    const ids: readonly string[] = ['rope', 'learned', 't5', 'alibi', 'rope-2d', 'none'];
+    const asked = (id: string): Question => {
       const mask = ({ alibi: 'first', t5: 'window', rope: 'prefix' } as const)[id] ?? 'open';
-      const asked: Question = { ...question, mask, softcap: id === 'rope' ? 2 : 0 };
-      const printed = run(`words-${id}`, layerCode(asked, infoOf(id)));
-      expect(Float32Array.from(printed)).toEqual(
-        Float32Array.from(weightsOf(engine, asked, infoOf(id))),
+      return {
+        ...question,
+        mask,
+        softcap: id === 'rope' ? 2 : 0,
+        sink: id === 't5' ? 1.5 : 0,
+      };
+    };
+    const printedBy = runAll(
+      new Map(ids.map((id) => [`words-${id}`, layerCode(asked(id), infoOf(id))])),
+    );
+    for (const id of ids)
+      expect(Float32Array.from(weightsIn(printedBy(`words-${id}`))), id).toEqual(
+        Float32Array.from(weightsOf(engine, asked(id), infoOf(id))),
       );
-    },
-  );
+  });
 
   it('reads texts and orders', () => {
     expect(tokensOf(' a  b\nc ', 'words')).toEqual(['a', 'b', 'c']);
@@ -151,6 +166,7 @@ describe('the layer over words', () => {
                       rigid: [a, b],
                       mean: 0.3,
                       most: { word: 'word', share: 0.5 },
+                      sunk: masked ? [a, b] : undefined,
                     }),
                   ),
                 ).toBeLessThanOrEqual(40);
@@ -251,6 +267,21 @@ describe('Lab 3', () => {
     expect(await page.locator('#words img').count()).toBe(0);
   });
 
+  it('shows what a learned sink takes', async () => {
+    await goTo(page, '#v1&lab=words&say=one+two+two');
+    expect(await page.locator('#words .tile').count()).toBe(3);
+    await page.locator('#words [data-field="sink"] input.exact').fill('1');
+    expect(await tile('Into the sink')).toBeGreaterThan(0.01);
+    expect(await page.locator('#words .notice-text').textContent()).toMatch(
+      /^The sink takes \d+ %/,
+    );
+    const shares = await page.locator('.shares tbody td:nth-child(2) .number').allInnerTexts();
+    expect(shares.map(Number.parseFloat).reduce((sum, share) => sum + share)).toBeCloseTo(100, 0);
+    expect(await page.locator('.shares .sunk th').textContent()).toBe('the sink');
+    await page.locator('#words [data-field="sink"] input.exact').press('Enter');
+    expect(page.url()).toContain('sink=1');
+  });
+
   it('computes and paints 256 words under 8 heads at once', async () => {
     const many = Array.from({ length: 256 }, (_, i) => `w${i % 90}`).join('+');
     await goTo(page, `#v1&lab=words&heads=8&width=64&say=${many}`);
@@ -283,7 +314,7 @@ describe('Lab 3', () => {
     const program = await copied(page, () =>
       page.locator('#words').getByRole('button', { name: 'Copy B as code' }).click(),
     );
-    const printed = run('words-page', program);
+    const printed = weightsIn(run('words-page', program));
     const shown = (await weights()).get('B');
     expect(printed.length).toBe(shown?.length);
     expect(printed).toEqual(shown);

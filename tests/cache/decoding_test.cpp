@@ -176,8 +176,21 @@ TEST(KVCache, PlacesTokensWithinTheCacheWhereAsked) {
 
 TEST(KVCache, RefusesSizesWhoseProductsWrap) {
   constexpr Index most = std::numeric_limits<std::int32_t>::max();
-  CacheOptions o{.heads = most, .head_dim = most, .value_dim = most, .capacity = most / 2};
-  EXPECT_TRUE(fails_with(KVCache::make(o), Errc::too_large, "capacity"));
+  // The one to blame is the largest, with the number that was given.
+  const auto blamed = [](const CacheOptions& o) {
+    const auto made = KVCache::make(o);
+    EXPECT_EQ(made.error().code, Errc::too_large);
+    return std::pair{made.error().field, static_cast<Index>(made.error().received)};
+  };
+  using Blame = std::pair<std::string_view, Index>;
+  constexpr Index large = most - 5;
+  EXPECT_EQ(blamed({.batch = large, .heads = most, .head_dim = large, .capacity = 3}),
+            (Blame{"heads", most}));
+  EXPECT_EQ(blamed({.batch = most, .heads = large, .head_dim = large, .window = 3, .sinks = 2}),
+            (Blame{"batch", most}));
+  EXPECT_EQ(blamed({.head_dim = 1, .window = 7, .sinks = large}), (Blame{"sinks", large}));
+  EXPECT_EQ(blamed({.head_dim = 1, .window = large, .sinks = 7}), (Blame{"window", large}));
+  EXPECT_EQ(blamed({.head_dim = 1, .capacity = large}), (Blame{"capacity", large}));
   // An index of WebAssembly holds no more than that.
   if (std::numeric_limits<Index>::max() == most) return;
   constexpr Index beyond = std::numeric_limits<Index>::max();

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/rows.hpp"
 #include "posenc/core/position_rules.hpp"
-#include "posenc/encodings/make_encoding.hpp"
 #include "reference/errors.hpp"
 #include "reference/options.hpp"
 
@@ -15,7 +15,9 @@ using reference::AllocationsFailAfter;
 using reference::Array;
 using reference::counted;
 using reference::fails_with;
+using reference::part;
 using reference::Random;
+using reference::rope;
 using reference::succeeds;
 
 Encoding sinusoid(int dim) {
@@ -23,21 +25,10 @@ Encoding sinusoid(int dim) {
   bag.number("dim", dim);
   return std::move(*make_encoding("sinusoidal", bag));
 }
-Encoding rope(int head_dim) {
-  OptionBag bag;
-  bag.number("headDim", head_dim);
-  return std::move(*make_encoding("rope", bag));
-}
 Encoding alibi(int heads) {
   OptionBag bag;
   bag.number("heads", heads);
   return std::move(*make_encoding("alibi", bag));
-}
-
-Array<float> part(const Array<float>& x, Index first, Index count) {
-  Array<float> made(count);
-  for (Index i = 0; i < count; ++i) made[i] = x[first + i];
-  return made;
 }
 
 TEST(Embed, AddsInPlaceOrStartsFromAnotherTensorOrFromZeros) {
@@ -71,44 +62,6 @@ TEST(Embed, GivesARowTheSameBitsAloneAndAmongMany) {
         embed(e, {.x = alone.data(), .rows = 1, .width = width, .positions = p.data() + t})));
     ASSERT_TRUE(alone.same_bits(part(all, t * width, width))) << t;
   }
-}
-
-TEST(Rotate, GivesARowTheSameBitsAloneAndAmongMany) {
-  const Index rows = 1500, heads = 2;
-  for (const char* layout : {"half", "interleaved"})
-    for (const auto& [width, pairs] : {std::pair<int, int>{64, 32}, {11, 3}}) {
-      OptionBag bag;
-      bag.number("headDim", width), bag.number("rotaryDim", 2 * pairs);
-      bag.text("layout", layout);
-      const Encoding e = std::move(*make_encoding("rope", bag));
-      const Array<double> p = counted(rows, 5);
-      Random random(7);
-      const Array<float> x = random.floats(heads * rows * width);
-      for (bool inverse : {false, true}) {
-        Array<float> apart(x.size(), reference::nan), in_place = x;
-        RotateArguments a{.x = apart.data(),
-                          .from = x.data(),
-                          .heads = heads,
-                          .rows = rows,
-                          .width = width,
-                          .positions = p.data(),
-                          .inverse = inverse};
-        ASSERT_TRUE(succeeds(rotate(e, a)));
-        a.x = in_place.data(), a.from = in_place.data();
-        ASSERT_TRUE(succeeds(rotate(e, a)));
-        EXPECT_TRUE(in_place.same_bits(apart));
-        for (Index row = 0; row < heads * rows; row += 7) {
-          Array<float> alone = part(x, row * width, width);
-          ASSERT_TRUE(succeeds(rotate(e, {.x = alone.data(),
-                                          .from = alone.data(),
-                                          .rows = 1,
-                                          .width = width,
-                                          .positions = p.data() + row % rows,
-                                          .inverse = inverse})));
-          ASSERT_TRUE(alone.same_bits(part(apart, row * width, width))) << row;
-        }
-      }
-    }
 }
 
 TEST(Embed, SharesPositionsOverTheBatchOrTakesASetForEachEntry) {
@@ -147,74 +100,6 @@ TEST(Embed, LeavesItsTargetUntouchedWhenItFails) {
   EXPECT_TRUE(fails_with(embed(e, a), Errc::shape_mismatch, "x"));
   EXPECT_TRUE(fails_with(embed(rope(4), a), Errc::unsupported, "rope"));
   EXPECT_EQ(x, before);
-}
-
-TEST(Rotate, SharesATableOverBatchAndHeads) {
-  const Encoding e = rope(6);
-  const Array<double> p = counted(3, 5);
-  Random random(2);
-  const Array<float> plane = random.floats(18);
-  Array<float> x(4 * 18);
-  for (Index i = 0; i < x.size(); ++i) x[i] = plane[i % 18];
-  ASSERT_TRUE(succeeds(rotate(e, {.x = x.data(),
-                                  .from = x.data(),
-                                  .batch = 2,
-                                  .heads = 2,
-                                  .rows = 3,
-                                  .width = 6,
-                                  .positions = p.data()})));
-  for (Index plane_at : {18, 36, 54}) EXPECT_EQ(part(x, 0, 18), part(x, plane_at, 18));
-  EXPECT_NE(part(x, 0, 18), plane);
-}
-
-TEST(Rotate, TakesASetOfPositionsForEachBatchEntry) {
-  const Encoding e = rope(4);
-  const Array<double> sets{0, 1, 2, 100, 50, 0};
-  Random random(3);
-  const Array<float> x = random.floats(2 * 2 * 3 * 4);
-  Array<float> together(x.size());
-  ASSERT_TRUE(succeeds(rotate(e, {.x = together.data(),
-                                  .from = x.data(),
-                                  .batch = 2,
-                                  .heads = 2,
-                                  .rows = 3,
-                                  .width = 4,
-                                  .positions = sets.data(),
-                                  .position_rows = 2})));
-  for (Index b = 0; b < 2; ++b) {
-    Array<float> alone = part(x, b * 24, 24);
-    ASSERT_TRUE(succeeds(rotate(e, {.x = alone.data(),
-                                    .from = alone.data(),
-                                    .heads = 2,
-                                    .rows = 3,
-                                    .width = 4,
-                                    .positions = sets.data() + 3 * b})));
-    EXPECT_TRUE(part(together, b * 24, 24).same_bits(alone));
-  }
-}
-
-TEST(Rotate, GivesTheSameBitsHoweverTheSequenceIsCut) {
-  // 150 rows cross two of the kernel's own blocks of 64.
-  constexpr Index rows = 150, width = 10;
-  const Encoding e = rope(width);
-  const Array<double> p = counted(rows, 1000);
-  Random random(4);
-  const Array<float> x = random.floats(rows * width);
-  Array<float> whole = x;
-  const auto turn = [&](Array<float>& data, Index first, Index n) {
-    return rotate(e, {.x = data.data() + first * width,
-                      .from = data.data() + first * width,
-                      .rows = n,
-                      .width = width,
-                      .positions = p.data() + first});
-  };
-  ASSERT_TRUE(succeeds(turn(whole, 0, rows)));
-  for (Index chunk : {1, 7, 63, 64, 65, 149}) {
-    Array<float> cut = x;
-    for (Index t = 0; t < rows; t += chunk)
-      ASSERT_TRUE(succeeds(turn(cut, t, std::min(chunk, rows - t))));
-    EXPECT_TRUE(whole.same_bits(cut)) << chunk;
-  }
 }
 
 TEST(Rotate, LeavesItsTargetUntouchedWhenItFails) {

@@ -86,7 +86,7 @@ describe('Firefox', () => {
   beforeAll(async () => {
     address = inject('page').address;
     ({ page, complaints } = await open());
-    await page.goto(`${address}#v1&order=4.1.2.3.0&mask=causal`);
+    await page.goto(`${address}#v1&lab=atlas&order=4.1.2.3.0&mask=causal`);
     await until(page, present, 'html[data-ready="true"]');
   });
 

@@ -9,7 +9,7 @@ import { PosencError } from 'posenc';
 import { describe, expect, it } from 'vitest';
 import { type Case, cases } from './fuzz/case.ts';
 import { Question } from './fuzz/question.ts';
-import { expectGoldenAnswer, inNode, pe } from './support/instance.ts';
+import { expectGoldenAnswer, pe } from './support/instance.ts';
 import { expectClose } from './support/numbers.ts';
 import { runs } from './support/runs.ts';
 
@@ -66,7 +66,7 @@ describe('attention against its definition', () => {
 
   it('agrees on every random case', () => {
     // A browser is to show that it is the same there, which takes fewer cases.
-    fc.assert(fc.property(cases(), check), runs(inNode ? 2000 : 300));
+    fc.assert(fc.property(cases(), check), runs(2000));
     const share =
       (met.get('compared') ?? 0) / ((met.get('refused') ?? 0) + (met.get('compared') ?? 0));
     expect(share).toBeGreaterThan(0.9);

@@ -16,7 +16,7 @@ import {
 import { describe, expect, it } from 'vitest';
 import { type Case, cases } from './fuzz/case.ts';
 import { Question } from './fuzz/question.ts';
-import { inNode, pe } from './support/instance.ts';
+import { pe } from './support/instance.ts';
 import { expectClose } from './support/numbers.ts';
 import { runs } from './support/runs.ts';
 
@@ -219,6 +219,6 @@ describe('a cache against attention that sees all keys', () => {
 
   it('agrees on every random conversation', () => {
     const all = cases();
-    fc.assert(fc.property(all, feeding, check), runs(inNode ? 600 : 100));
+    fc.assert(fc.property(all, feeding, check), runs(600));
   }, 240_000);
 });

@@ -64,13 +64,26 @@ describe('load', () => {
   it('takes a URL', async () => {
     const url = new URL('../../dist/posenc.wasm', import.meta.url);
     expectGoldenAnswer(await load({ url, fresh: true }));
-    expectGoldenAnswer(await load({ url: url.href, fresh: true }));
+    const here = await load({ url: url.href, fresh: true });
+    expectGoldenAnswer(here);
+    expect(here.info.loading).toBe(inNode ? 'file' : 'fetch');
+  });
+
+  it.runIf(inNode)('says how the content of a URL came', async () => {
+    const data = `data:application/wasm;base64,${Buffer.from(wasm).toString('base64')}`;
+    for (const from of [load, loadInline])
+      expect((await from({ url: data, fresh: true })).info.loading).toBe('fetch');
   });
 
   it('forgets a failure, so that trying again can succeed', async () => {
     await expect(loadModule()).rejects.toMatchObject({ code: 'MISSING_OPTION' });
     const module = await WebAssembly.compile(wasm);
-    const first = await loadModule({ module });
+    const foreign = await WebAssembly.compile(wasm.slice(0, 8));
+    // Those who ask for something else while a load fails are not told of its failure.
+    const [failed, first, alike] = await Promise.all(
+      [foreign, module, foreign].map((one) => loadModule({ module: one }).catch((error) => error)),
+    );
+    for (const error of [failed, alike]) expect(error).toMatchObject({ code: 'VERSION_MISMATCH' });
     expect(await loadModule()).toBe(first);
     first.dispose();
     expectGoldenAnswer(await loadModule({ module }));

@@ -90,6 +90,22 @@ describe('a worker that is lost', () => {
     expect(await failure(loadOwn())).toMatchObject({ code: 'WORKER_LOST', field: 'worker' });
   });
 
+  it('is not one that could not be told to let go of something', async () => {
+    const meddle: Meddle = {};
+    const { load: loadOwn, workers } = await loadBreakable(undefined, meddle);
+    const own = await loadOwn();
+    const rope = await own.encoding('rope', { headDim: 8 });
+    meddle.post = () => {
+      throw new Error('no memory for a message');
+    };
+    expect(() => rope.dispose()).not.toThrow();
+    meddle.post = undefined;
+    const other = await own.encoding('rope', { headDim: 8 });
+    expectSame((await other.rotate(q)).data, local.encoding('rope', { headDim: 8 }).rotate(q).data);
+    expect(workers.length).toBe(1);
+    own.dispose();
+  });
+
   it('answers all that wait when the instance is disposed of', async () => {
     const own = await load({ fresh: true });
     const calls = [1, 2, 3].map(() => failure(own.attention(q, k, v)));

@@ -140,7 +140,7 @@ describe('random calls', () => {
       else ++refused;
     }
     console.log(`seed ${seed}: ${answered} answered, ${refused} refused`);
-    expect(Math.min(answered, refused)).toBeGreaterThan(100);
+    expect(Math.min(answered, refused)).toBeGreaterThan(numRuns / 5);
   });
 });
 
@@ -219,15 +219,38 @@ describe('a call in parts', () => {
     empty.dispose();
   });
 
+  it('copies its tensors once, and keeps none of them here while the workers compute', async () => {
+    const meddle: Meddle = {};
+    const { load: loadOwn } = await loadBreakable(undefined, meddle);
+    const own = await loadOwn({ workers: 2 });
+    const sent: number[] = [];
+    const back: number[] = [];
+    meddle.post = (message, transfer) => {
+      if ((message as { method?: string }).method === 'attention')
+        sent.push(transfer.reduce((sum, { byteLength }) => sum + byteLength, 0));
+    };
+    meddle.reply = (reply) => {
+      for (const data of reply.back ?? []) back.push(data?.byteLength ?? 0);
+      return undefined;
+    };
+    await own.attention(q, k, v);
+    const bytes = 4 * (q.data.length + k.data.length + v.data.length);
+    expect(sent.reduce((a, b) => a + b)).toBe(bytes);
+    expect(back.reduce((a, b) => a + b)).toBe(bytes);
+    own.dispose();
+  });
+
   it('of which one part alone was refused has the result of the whole', async () => {
     const meddle: Meddle = {};
     const { load: loadOwn } = await loadBreakable(undefined, meddle);
     const own = await loadOwn({ workers: 2 });
     const error = { name: 'PosencError', message: 'odd', code: 'OUT_OF_RANGE', kind: 'argument' };
     let refusals = 1;
-    meddle.reply = ({ id }) => (refusals-- > 0 ? { posenc: 'done', id, error } : undefined);
-    const { output } = await own.attention(q, k, v);
-    expectSame(output.data, local.attention(q, k, v).output.data);
+    meddle.reply = (reply) => (refusals-- > 0 ? { ...reply, value: undefined, error } : undefined);
+    const given = copies(q, k, v);
+    const call = own.attention(given[0], given[1], given[2]);
+    for (const { data } of given) data.fill(0);
+    expectSame((await call).output.data, local.attention(q, k, v).output.data);
     own.dispose();
   });
 });

@@ -49,16 +49,36 @@ export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
 
+const tasks = new Set<() => void>();
+let inFrame = false;
+/** What a task asks for in its turn is done in the same frame, so that a result is drawn in the frame that computed it; once each. */
+function runFrame(): void {
+  inFrame = true;
+  const done = new Set<() => void>();
+  for (const task of tasks) {
+    if (done.has(task)) continue;
+    done.add(task);
+    tasks.delete(task);
+    try {
+      task();
+    } catch (error) {
+      // The others belong to other labs.
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
+  }
+  inFrame = false;
+  if (tasks.size) requestAnimationFrame(runFrame);
+}
+
 /** Runs `task` at the next frame; calls before then collapse into one, so the newest state always wins. */
 export function framed(task: () => void): () => void {
-  let waiting = false;
+  // Of its own for each call: two figures may share a function.
+  const own = (): void => task();
   return () => {
-    if (waiting) return;
-    waiting = true;
-    requestAnimationFrame(() => {
-      waiting = false;
-      task();
-    });
+    if (tasks.size === 0 && !inFrame) requestAnimationFrame(runFrame);
+    tasks.add(own);
   };
 }
 
@@ -69,6 +89,12 @@ export function afterwards(): (task: () => void) => void {
     clearTimeout(waiting);
     waiting = window.setTimeout(task, 0);
   };
+}
+
+/** The frame after the next: the control in hand and the figure beside it come first, whatever else depends on them follows. */
+export function following(task: () => void): () => void {
+  const later = afterwards();
+  return framed(() => later(task));
 }
 
 let announced = 0;

@@ -32,6 +32,7 @@ export interface AttentionOptions {
   window?: { readonly left?: number; readonly first?: number };
   prefix?: number;
   softcap?: number;
+  sinks?: readonly number[];
   weights?: boolean;
   scale?: number;
   queryPositions?: Positions;

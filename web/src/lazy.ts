@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labs below the first two come when they are scrolled to, or asked for.
+// Labs below the first one come when they are scrolled to, or asked for.
 import { byId, toast } from './dom.ts';
 import type { Engine } from './engine.ts';
 import type { Store } from './model/state.ts';
@@ -7,6 +7,14 @@ import type { Store } from './model/state.ts';
 type Open = (engine: Engine, store: Store, lazy: LazyLabs) => Promise<void>;
 
 const loaders: Readonly<Record<string, () => Promise<{ open: Open }>>> = {
+  atlas: async () => {
+    const { AtlasLab } = await import('./labs/atlas.ts');
+    return {
+      open: async (engine, store) => {
+        new AtlasLab(engine, store);
+      },
+    };
+  },
   compare: () => import('./labs/compare.ts'),
   beyond: () => import('./labs/beyond/lab.ts'),
   words: () => import('./labs/words/lab.ts'),

@@ -2,15 +2,15 @@
 import { fillBar, followLabs, themeButton } from './bar.ts';
 import { byId, toast } from './dom.ts';
 import { manifest, problemOf, start } from './engine.ts';
-import { AtlasLab } from './labs/atlas.ts';
 import { OrderLab } from './labs/order.ts';
 import { LazyLabs } from './lazy.ts';
 import { readAddress, writeAddress } from './model/address.ts';
 import { isLab } from './model/labs.ts';
-import { type State, Store } from './model/state.ts';
+import { type State, Store, wordsOf } from './model/state.ts';
 import { keep } from './offline/register.ts';
 import { questionSwitch } from './parts/guess.ts';
 import { spellOnPaper } from './parts/print.ts';
+import { pause } from './pause.ts';
 
 function missingFeature(): string | undefined {
   if (typeof WebAssembly !== 'object') return 'WebAssembly';
@@ -49,6 +49,13 @@ function embedded(): string | undefined {
   for (const part of document.querySelectorAll<HTMLElement>('.bar, .hero, .foot, .skip, .lab'))
     part.hidden = part.id !== id;
   return id;
+}
+
+/** What somebody typed into the lab drawn ahead goes into the live one. */
+function keepTyped(store: Store): void {
+  const early = document.getElementById('sentence');
+  if (early instanceof HTMLInputElement && early.value !== early.defaultValue)
+    if (wordsOf(early.value).length) store.set({ text: early.value, order: [], token: 0 }, false);
 }
 
 function connect(store: Store, lazy: LazyLabs): void {
@@ -90,14 +97,16 @@ async function main(): Promise<void> {
   let lazy: LazyLabs;
   try {
     const engine = await start();
+    await pause();
+    keepTyped(store);
+    await new OrderLab(engine, store).start();
+    delete document.documentElement.dataset.own;
+    performance.mark('first answer');
+    await pause();
     fillBar(store);
     spellOnPaper(store, engine.info.version);
     byId('questions-place').append(questionSwitch());
-    new OrderLab(engine, store);
-    performance.mark('first answer');
-    // The browser may show it, and take a click, before the next lab is built.
-    await new Promise((done) => setTimeout(done));
-    new AtlasLab(engine, store);
+    await pause();
     lazy = new LazyLabs(engine, store);
     byId('build-info').textContent = `posenc ${engine.info.version}, ${engine.info.build} build.`;
   } catch (error) {
@@ -109,8 +118,8 @@ async function main(): Promise<void> {
   if (alone) await lazy.open(alone);
   else if (state.lab !== 'order') await goTo(state.lab, store, lazy);
   document.documentElement.dataset.ready = 'true';
-  // The development server has no worker.
-  if (import.meta.env.PROD) keep();
+  // The development server has no worker. Elsewhere it fetches every file, which can wait until the page is at rest.
+  if (import.meta.env.PROD) setTimeout(keep, 1000);
 }
 
 void main();

@@ -49,6 +49,10 @@ export interface Job {
   /** Objects that have to be in the worker. */
   needs: readonly Remote[];
   signal?: AbortSignal | undefined;
+  /** Of so many arguments the data comes back, to be used again. */
+  lent?: number;
+  /** Called with it, however the call ended. */
+  returned?(data: Reply['back']): void;
   /** Called when it is sent, with which worker of the lane that is. */
   begun?(generation: number): void;
 }
@@ -137,8 +141,7 @@ export class Lane {
       if (job === undefined) break;
       if ('release' in job) {
         this.#queue.shift();
-        if (this.#made.delete(job.release))
-          this.#port?.post({ posenc: 'release', handle: job.release }, []);
+        if (this.#made.delete(job.release)) this.#forgetIn(job.release);
         continue;
       }
       const gone = job.needs.find(({ home }) => home && home.generation !== this.generation);
@@ -150,6 +153,14 @@ export class Lane {
       this.#begin(job);
     }
     this.#port?.hold(this.#current !== undefined);
+  }
+
+  #forgetIn(handle: number): void {
+    try {
+      this.#port?.post({ posenc: 'release', handle }, []);
+    } catch {
+      // Whoever lets go of something expects no error. It stays in the worker, which goes on.
+    }
   }
 
   /** Sends a job, or what must be there before it. */
@@ -171,10 +182,10 @@ export class Lane {
   }
 
   #send(job: Waiting): void {
-    const { on, method, args, as, transfer } = job;
+    const { on, method, args, as, transfer, lent } = job;
     const id = ++this.#id;
     this.#current = job;
-    const call: Call = { posenc: 'call', id, on, method, args, as };
+    const call: Call = { posenc: 'call', id, on, method, args, as, ...(lent && { lent }) };
     const start: Start = { posenc: 'start', id, options: this.#options };
     try {
       this.#port?.post(method === '' ? start : call, transfer);
@@ -215,6 +226,7 @@ export class Lane {
     const isDead = error?.code === 'TRAP' || error?.code === 'INSTANCE_DEAD';
     this.#current = undefined;
     job.stop();
+    job.returned?.(reply.back);
     if (error === undefined) job.resolve(reply.value);
     else job.reject(errorFrom(error));
     if (job.method === '' && error === undefined) this.#ready = true;

@@ -9,6 +9,7 @@ import { wrongType } from '../validate.js';
 import { type Call, callOptions } from './call-options.js';
 import { cutOptions, type Heads } from './cut.js';
 import { type Hello, Lane, type Remote, type Spawn } from './lane.js';
+import { Loan } from './loan.js';
 import { finish } from './results.js';
 import { type Split, splitAttention, splitRows } from './split.js';
 import type { Used } from './split-options.js';
@@ -83,26 +84,25 @@ export class Pool {
   async #inParts(method: string, prepared: Prepared, on: Remote | undefined, split: Split) {
     const { read, call } = prepared;
     const { signal } = call;
+    const loan = new Loan(split, call.transfer);
     const sent = split.parts.map((part, i) => {
       // Nothing of the user's goes with a part: others need what they share.
       const message = detach(part, false, read.outs, split.own);
       const needs = [...(on === undefined ? [] : [on]), ...this.#encodingsIn(part)];
-      const job = { method, on: on?.handle ?? 0, as: 0, ...message, needs, signal };
-      return this.lanes[i].run(job);
+      const job = { method, on: on?.handle ?? 0, as: 0, ...message, needs, signal, ...loan.of(i) };
+      return this.lanes[i].run(job).then((result) => split.joining.add(i, result));
     });
     // As the arguments are now, in case that a part is refused; with `transfer` this copies nothing.
-    const message = detachWhole(prepared);
+    const message = detach(loan.rest(read.args), call.transfer, read.outs, nothing);
     const settled = await Promise.allSettled(sent);
     const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
-    if (failures.length === 0)
-      return split.join(
-        method,
-        settled.map((one) => (one as PromiseFulfilledResult<unknown>).value),
-      );
+    if (failures.length === 0) return split.joining.finish(method);
     signal?.throwIfAborted();
     // What is wrong with a part is told of the whole, as it would be without workers.
-    if (failures.some((one) => (one as PosencError | null)?.kind === 'argument'))
-      return this.#whole(method, message, prepared, on);
+    const whole = failures.some((one) => (one as PosencError | null)?.kind === 'argument')
+      ? loan.together(message)
+      : undefined;
+    if (whole !== undefined) return this.#whole(method, whole, prepared, on);
     throw failures[0];
   }
 

@@ -34,7 +34,7 @@ export function serve(load: Load, post: Post): (message: unknown) => void {
     }
   }
 
-  function run({ id, on, method, args, as }: Call): void {
+  function run({ id, on, method, args, as, lent = 0 }: Call): void {
     const touched = new Set([on, as]);
     const outs = new Map<object, number>();
     const handles = new Map<object, number>();
@@ -67,6 +67,13 @@ export function serve(load: Load, post: Post): (message: unknown) => void {
       }
     };
     const transfer = new Set<ArrayBuffer>();
+    const back = args.slice(0, lent).map((one) => {
+      const { data } = one as { data?: Float32Array };
+      if (!ArrayBuffer.isView(data)) return undefined;
+      transfer.add(data.buffer as ArrayBuffer);
+      return data;
+    });
+    const lentOnly = [...transfer];
     const pack = (value: unknown): unknown => {
       if (typeof value !== 'object' || value === null) return value;
       const handle = handles.get(value);
@@ -88,10 +95,11 @@ export function serve(load: Load, post: Post): (message: unknown) => void {
       const result = callOf(objectOf(on) as never, method)(...args.map(unpack));
       if (as !== 0) kept.set(as, { object: result as object });
       const value = as === 0 ? pack(result) : describe(result as Described);
-      post({ posenc: 'done', id, value, lengths: lengths(touched) }, [...transfer]);
+      post({ posenc: 'done', id, value, back, lengths: lengths(touched) }, [...transfer]);
     } catch (error) {
       if (as !== 0) kept.set(as, { error });
-      post({ posenc: 'done', id, error: errorParts(error), lengths: lengths(touched) }, []);
+      const parts = errorParts(error);
+      post({ posenc: 'done', id, error: parts, back, lengths: lengths(touched) }, [...lentOnly]);
     }
   }
 

@@ -25,6 +25,8 @@ export interface Call {
   args: readonly unknown[];
   /** The name under which the worker keeps the result; 0 for a result that is sent back. */
   as: number;
+  /** Of so many arguments, the first ones, the data comes back with the answer. */
+  lent?: number;
 }
 export interface Start {
   posenc: 'start';
@@ -42,6 +44,8 @@ export interface Reply {
   id: number;
   value?: unknown;
   error?: ErrorParts;
+  /** What was lent, nothing where an argument is no tensor of a typed array. */
+  back?: readonly (Float32Array | undefined)[];
   /** Of caches that the call touched: name, length, stored. */
   lengths?: readonly (readonly [number, number, number])[];
 }

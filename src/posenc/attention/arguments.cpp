@@ -10,20 +10,13 @@
 namespace posenc {
 namespace {
 
-Status wrong(Errc code, std::string_view field, std::string_view expected, Index received) {
-  return Error{.code = code,
-               .field = field,
-               .expected = expected,
-               .received = static_cast<double>(received)};
-}
-
 Status check_geometry(const Encoding& e, const AttentionShape& s) {
   if (e.heads() != 0 && e.heads() != s.heads)
-    return wrong(Errc::shape_mismatch, "heads", "the heads of q", e.heads());
+    return wrong_number(Errc::shape_mismatch, "heads", "the heads of q", e.heads());
   if (e.head_dim() != 0 && e.head_dim() != s.head_dim)
-    return wrong(Errc::shape_mismatch, "headDim", "the width of q and k", e.head_dim());
+    return wrong_number(Errc::shape_mismatch, "headDim", "the width of q and k", e.head_dim());
   if (e.value_dim() != 0 && e.value_dim() != s.value_dim)
-    return wrong(Errc::shape_mismatch, "valueTable", "as wide as v", e.value_dim());
+    return wrong_number(Errc::shape_mismatch, "valueTable", "as wide as v", e.value_dim());
   return {};
 }
 
@@ -65,8 +58,8 @@ Status check_axes(std::span<const Encoding* const> encodings) {
     const Traits& t = e->traits();
     if (!(t.sites.rotate || t.sites.score || t.sites.value) || t.axes == 1) continue;
     if (axes != 1 && axes != t.axes)
-      return wrong(Errc::shape_mismatch, "encoding", "encodings of the same number of axes",
-                   t.axes);
+      return wrong_number(Errc::shape_mismatch, "encoding", "encodings of the same number of axes",
+                          t.axes);
     axes = t.axes;
     text = text && t.text_axes;
   }
@@ -74,8 +67,9 @@ Status check_axes(std::span<const Encoding* const> encodings) {
   for (const Encoding* e : encodings) {
     const Traits& t = e->traits();
     if (t.axes == 1 && (t.sites.rotate || t.sites.score || t.sites.value))
-      return wrong(Errc::shape_mismatch, "encoding",
-                   "encodings of the same number of axes, where axes are rows and columns", 1);
+      return wrong_number(Errc::shape_mismatch, "encoding",
+                          "encodings of the same number of axes, where axes are rows and columns",
+                          1);
   }
   return {};
 }
@@ -85,10 +79,10 @@ Status check_rules(const AttentionArguments& a) {
   constexpr std::int64_t most = std::int64_t{1} << 53;
   const auto count = [](std::string_view field, Index n) -> Status {
     if (n >= 0 && std::int64_t{n} <= most) return {};
-    return wrong(Errc::out_of_range, field, "a number of keys from 0", n);
+    return wrong_number(Errc::out_of_range, field, "a number of keys from 0", n);
   };
   if (std::int64_t{a.first_query()} > most || std::int64_t{a.first_query()} < -most)
-    return wrong(Errc::out_of_range, "queryOffset", "from -2^53 to 2^53", a.first_query());
+    return wrong_number(Errc::out_of_range, "queryOffset", "from -2^53 to 2^53", a.first_query());
   if (Status s = count("window.left", a.window.left.value_or(0)); !s) return s;
   if (Status s = count("window.right", a.window.right.value_or(0)); !s) return s;
   if (Status s = count("window.first", a.window.first); !s) return s;
@@ -137,15 +131,15 @@ Status check_sequences(const AttentionArguments& a) {
   };
   for (const Sequence& one : a.sequences) {
     if (one.batch < 0 || one.batch >= s.batch)
-      return wrong(Errc::out_of_range, "sequences", "of a batch entry of q", one.batch);
+      return wrong_number(Errc::out_of_range, "sequences", "of a batch entry of q", one.batch);
     if (!inside(one.first_query, one.queries, s.queries))
-      return wrong(Errc::out_of_range, "sequences", "of queries inside q", one.queries);
+      return wrong_number(Errc::out_of_range, "sequences", "of queries inside q", one.queries);
     if (!inside(one.first_key, one.keys, s.keys))
-      return wrong(Errc::out_of_range, "sequences", "of keys inside k", one.keys);
-    if (one.prefix < 0) return wrong(Errc::out_of_range, "prefix", "from 0", one.prefix);
+      return wrong_number(Errc::out_of_range, "sequences", "of keys inside k", one.keys);
+    if (one.prefix < 0) return wrong_number(Errc::out_of_range, "prefix", "from 0", one.prefix);
   }
   if (!a.sequences.empty() && a.key_gap.by != 0)
-    return wrong(Errc::unsupported, "keyGap", "for keys of one sequence", a.key_gap.by);
+    return wrong_number(Errc::unsupported, "keyGap", "for keys of one sequence", a.key_gap.by);
   return {};
 }
 
@@ -160,13 +154,13 @@ Status check_norm(const HeadNorm& norm, std::string_view field, Index heads,
                  .expected = "with an epsilon from 0",
                  .received = norm.epsilon};
   if (norm.weight != nullptr && norm.weight_heads != 1 && norm.weight_heads != heads)
-    return wrong(Errc::shape_mismatch, field, "with one weight for all heads or one for each",
-                 norm.weight_heads);
+    return wrong_number(Errc::shape_mismatch, field,
+                        "with one weight for all heads or one for each", norm.weight_heads);
   for (const Encoding* e : encodings)
     if (norm.after_rotation && e->rotation().growth() != 0)
-      return wrong(Errc::unsupported, field,
-                   "before the rotation, where that makes rows wider than the weight",
-                   e->rotation().growth());
+      return wrong_number(Errc::unsupported, field,
+                          "before the rotation, where that makes rows wider than the weight",
+                          e->rotation().growth());
   return {};
 }
 
@@ -189,34 +183,39 @@ Status check_together(std::span<const Encoding* const> encodings) {
   for (const Encoding* e : encodings) {
     remaps += e->copies() > 1 ? 1 : 0;
     if (remaps > 1)
-      return wrong(Errc::unsupported, "encoding", "at most one that remaps distances", remaps);
+      return wrong_number(Errc::unsupported, "encoding", "at most one that remaps distances",
+                          remaps);
     cumulative += e->traits().cumulative ? 1 : 0;
     if (cumulative > 1)
-      return wrong(Errc::unsupported, "encoding",
-                   "at most one that sums over keys, since each would see the other's scores",
-                   cumulative);
+      return wrong_number(
+          Errc::unsupported, "encoding",
+          "at most one that sums over keys, since each would see the other's scores", cumulative);
   }
   return check_axes(encodings);
 }
 
 Status check(const AttentionArguments& a) {
   const AttentionShape& s = a.shape;
-  for (Index extent : {s.batch, s.queries, s.keys, s.head_dim, s.value_dim})
-    if (extent < 0) return wrong(Errc::bad_shape, "q", "of extents from 0", extent);
+  if (s.batch < 0) return wrong_number(Errc::bad_shape, "q", "of extents from 0", s.batch);
   // Rounding up to whole panels must not overflow where Index has 32 bits.
   constexpr Index largest = std::numeric_limits<Index>::max() - 4096;
-  for (Index extent : {s.queries, s.keys, s.head_dim, s.value_dim})
-    if (extent > largest) return wrong(Errc::too_large, "q", "of smaller extents", extent);
+  for (const auto& [extent, tensor] :
+       {std::pair{s.queries, "q"}, {s.head_dim, "q"}, {s.keys, "k"}, {s.value_dim, "v"}}) {
+    if (extent < 0) return wrong_number(Errc::bad_shape, tensor, "of extents from 0", extent);
+    if (extent > largest)
+      return wrong_number(Errc::too_large, tensor, "of smaller extents", extent);
+  }
   for (Index rows : {a.query_positions.rows, a.key_positions.rows})
     if (rows != 1 && rows != s.batch)
-      return wrong(Errc::shape_mismatch, "positions", "one set, or one for each sequence", rows);
-  if (s.heads < 1) return wrong(Errc::bad_shape, "q", "of at least one head", s.heads);
-  if (s.kv_heads < 1) return wrong(Errc::bad_shape, "k", "of at least one head", s.kv_heads);
+      return wrong_number(Errc::shape_mismatch, "positions", "one set, or one for each sequence",
+                          rows);
+  if (s.heads < 1) return wrong_number(Errc::bad_shape, "q", "of at least one head", s.heads);
+  if (s.kv_heads < 1) return wrong_number(Errc::bad_shape, "k", "of at least one head", s.kv_heads);
   if (s.heads % s.kv_heads != 0)
-    return wrong(Errc::heads_not_divisible, "q", "of a multiple of k's heads", s.heads);
+    return wrong_number(Errc::heads_not_divisible, "q", "of a multiple of k's heads", s.heads);
   if (a.encodings.size() > AttentionArguments::max_encodings)
-    return wrong(Errc::unsupported, "encoding", "at most 8 encodings",
-                 static_cast<Index>(a.encodings.size()));
+    return wrong_number(Errc::unsupported, "encoding", "at most 8 encodings",
+                        static_cast<Index>(a.encodings.size()));
   for (const Encoding* e : a.encodings)
     if (e->traits().sites == Sites{.embed = true})
       return Error{.code = Errc::unsupported,
@@ -226,8 +225,8 @@ Status check(const AttentionArguments& a) {
   std::optional<double> wish;
   for (const Encoding* e : a.encodings) {
     if (e->table_heads() > 1 && s.heads != s.kv_heads)
-      return wrong(Errc::unsupported, "k",
-                   "of as many heads as q, since each head rotates its own way", s.kv_heads);
+      return wrong_number(Errc::unsupported, "k",
+                          "of as many heads as q, since each head rotates its own way", s.kv_heads);
     if (Status checked = check_geometry(*e, s); !checked) return checked;
     if (Status checked = check_presence(*e, a); !checked) return checked;
     const auto own = e->score_scale(s.head_dim);
@@ -244,8 +243,9 @@ Status check(const AttentionArguments& a) {
                  .expected = "a finite number",
                  .received = *a.scale};
   if (a.keys_rotated && a.k_norm.before())
-    return wrong(Errc::unsupported, "kNorm",
-                 "left out: keys that are kept rotated were normalised before that, or never", 0);
+    return wrong_number(
+        Errc::unsupported, "kNorm",
+        "left out: keys that are kept rotated were normalised before that, or never", 0);
   for (const auto& checked : {check_rules(a), check_query_scale(a.query_scale), check_sequences(a),
                               check_norm(a.q_norm, "qNorm", s.heads, a.encodings),
                               check_norm(a.k_norm, "kNorm", s.kv_heads, a.encodings)})

@@ -3,7 +3,6 @@
 #include "posenc/attention/placement.hpp"
 #include "posenc/attention/visibility.hpp"
 #include "posenc/cache/cache_call.hpp"
-#include "posenc/cache/cache_errors.hpp"
 
 namespace posenc {
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <limits>
 
-#include "posenc/cache/cache_errors.hpp"
 #include "posenc/cache/kv_cache.hpp"
 
 namespace posenc {
@@ -71,6 +70,20 @@ Result<std::int64_t> hash_of(std::span<const Encoding* const> encodings, bool ro
     }
   }
   return static_cast<std::int64_t>(hash >> 1);
+}
+
+/// The largest extent is the one to blame where all together are too large.
+Error too_large(const CacheOptions& o) {
+  const bool ring = o.window > 0;
+  std::pair most{ring ? o.window : o.capacity, ring ? "window" : "capacity"};
+  for (const auto& one : {std::pair{o.sinks, "sinks"},
+                          {o.batch, "batch"},
+                          {o.heads, "heads"},
+                          {o.head_dim, "headDim"},
+                          {o.value_dim, "valueDim"}})
+    if (one.first > most.first) most = one;
+  return wrong_number(Errc::too_large, most.second, "small enough for the address space",
+                      most.first);
 }
 
 Status check_options(const CacheOptions& o) {
@@ -147,11 +160,7 @@ Result<KVCache> KVCache::make(const CacheOptions& options) {
                     !__builtin_mul_overflow(size, slots, &size) &&
                     !__builtin_add_overflow(size, slots / rows * page_extra, &size) &&
                     size <= PTRDIFF_MAX;
-  if (slots > most || !fits)
-    return Error{.code = Errc::too_large,
-                 .field = options.window > 0 ? "window" : "capacity",
-                 .expected = "small enough for the address space",
-                 .received = static_cast<double>(tokens)};
+  if (slots > most || !fits) return too_large(options);
   made.slots_ = options.window > 0 ? static_cast<Index>(slots) : options.capacity;
   auto positions =
       Buffer<double>::make(static_cast<std::size_t>(options.batch * made.axes_ * made.slots_));
@@ -174,8 +183,7 @@ Status KVCache::check_later_steps() const {
   constexpr std::int64_t other = (1 << 18) / sizeof(double);  // tiles and queries of one step
   std::int64_t size = 0;
   if (__builtin_mul_overflow(numbers, std::int64_t{slots_}, &size) || size > PTRDIFF_MAX - other)
-    return wrong_number(Errc::too_large, is_ring() ? "window" : "capacity",
-                        "small enough for the address space", slots_);
+    return too_large(o_);
   auto room = Buffer<double>::make(static_cast<std::size_t>(size + other));
   return room ? Status{} : room.error();
 }

@@ -5,7 +5,6 @@
 // window, and the first tokens are as near as the cache is long.
 #include "posenc/attention/part.hpp"
 #include "posenc/cache/cache_call.hpp"
-#include "posenc/cache/cache_errors.hpp"
 
 namespace posenc {
 

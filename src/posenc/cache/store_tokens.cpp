@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "posenc/attention/placement.hpp"
-#include "posenc/cache/cache_errors.hpp"
 #include "posenc/cache/kv_cache.hpp"
 #include "posenc/cache/store_rows.hpp"
 

@@ -160,6 +160,15 @@ struct Error {
   double high = std::numeric_limits<double>::quiet_NaN();
 };
 
+/// A count or an extent that is not what it can be.
+inline Error wrong_number(Errc code, std::string_view field, std::string_view expected,
+                          std::ptrdiff_t received) {
+  return {.code = code,
+          .field = field,
+          .expected = expected,
+          .received = static_cast<double>(received)};
+}
+
 /// Success, or the reason why not.
 class [[nodiscard]] Status {
  public:

@@ -6,6 +6,7 @@ import { frequenciesOf, fromConfig, fromGGUF, PosencError, readGGUFHeader } from
 import { describe, expect, it } from 'vitest';
 import { caught } from '../support/failure.ts';
 import { Bytes, type Entry, ggufBytes, llamaEntries } from '../support/gguf.ts';
+import { inNode } from '../support/instance.ts';
 import { runs } from '../support/runs.ts';
 import { fixture } from './fixtures.ts';
 
@@ -257,6 +258,39 @@ describe('readGGUFHeader', () => {
     refused(nested.done(), 'BAD_HEADER');
     for (let cut = 0; cut < whole.length; ++cut) refused(whole.subarray(0, cut), 'TRUNCATED');
     expect(caught(() => readGGUFHeader('x' as never)).code).toBe('WRONG_TYPE');
+  });
+
+  it('long lists of numbers are typed arrays, in the memory that they have in the file', () => {
+    const list = (type: number, length: number, bytes: ArrayLike<number>) => {
+      const start = new Bytes().raw(new TextEncoder().encode('GGUF')).u32(3).u64(0).u64(1);
+      const all = start.string('a.b').u32(9).u32(type).u64(length).raw(bytes).done();
+      return readGGUFHeader(all).metadata['a.b'];
+    };
+    const halves = Float32Array.from({ length: 4097 }, (_, i) => i / 2);
+    expect(list(6, 4097, new Uint8Array(halves.buffer))).toEqual(halves);
+    expect(list(6, 4096, new Uint8Array(halves.buffer, 0, 4 * 4096))).toEqual(
+      Array.from(halves.subarray(0, 4096)),
+    );
+    expect(list(11, 5000, new Uint8Array(40000).fill(255))).toEqual(
+      new BigInt64Array(5000).fill(-1n),
+    );
+    expect(list(7, 5000, new Uint8Array(5000).fill(1))).toEqual(new Uint8Array(5000).fill(1));
+  });
+
+  it.runIf(inNode)('lists of lists take a few times the bytes of the file', () => {
+    const count = 200_000;
+    const bytes = new Uint8Array(60 + count * 13);
+    const view = new DataView(bytes.buffer);
+    bytes.set(new Bytes().raw(new TextEncoder().encode('GGUF')).u32(3).u64(0).u64(1).done());
+    bytes.set(new Bytes().string('a.b').u32(9).u32(9).u64(count).done(), 24);
+    let at = 24 + 8 + 3 + 16;
+    for (let i = 0; i < count; ++i, at += 13) view.setUint32(at + 4, 1, true);
+    const before = process.memoryUsage().heapUsed;
+    const { metadata } = readGGUFHeader(bytes);
+    const taken = process.memoryUsage().heapUsed - before;
+    expect((metadata['a.b'] as unknown[]).length).toBe(count);
+    // 22 times where each list has room for 17.
+    expect(taken).toBeLessThan(12 * bytes.length);
   });
 
   it('noise', () => {

@@ -14,7 +14,7 @@ import { expect } from 'vitest';
 
 export const pe = await load();
 
-export const inNode = typeof process === 'object' && process.versions?.node !== undefined;
+export { inNode } from './host.ts';
 
 /** An encoding by an id that is only known when the test runs. */
 export function anyEncoding(from: Posenc, id: string, options: object = {}) {

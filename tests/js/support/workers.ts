@@ -16,12 +16,13 @@ export interface Reply {
   id: number;
   value?: unknown;
   error?: unknown;
+  back?: readonly (Float32Array | undefined)[];
 }
 /** What a test puts between a page and its workers. */
 export interface Meddle {
   reply?: ((data: Reply) => unknown) | undefined;
   /** Called for every message to a worker. */
-  post?: (() => void) | undefined;
+  post?: ((message: unknown, transfer: ArrayBuffer[]) => void) | undefined;
 }
 
 const noting = (calls: string[], message: unknown) => {
@@ -62,7 +63,7 @@ async function inThread(url: URL, workers: Breakable[], meddle: Meddle): Promise
     workers.push({ break: () => void worker.terminate(), calls });
     return {
       post: (message, transfer) => {
-        meddle.post?.();
+        meddle.post?.(message, transfer);
         noting(calls, message);
         worker.postMessage(message, transfer);
       },
@@ -83,7 +84,7 @@ function inPage(url: URL, workers: Breakable[], meddle: Meddle): Spawn {
     workers.push({ break: fail, calls });
     return {
       post: (message, transfer) => {
-        meddle.post?.();
+        meddle.post?.(message, transfer);
         noting(calls, message);
         worker.postMessage(message, transfer);
       },

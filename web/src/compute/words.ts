@@ -28,6 +28,8 @@ export interface Question {
   readonly part: Part;
   /** What scores are bent towards and never reach; 0 leaves them as they are. */
   readonly softcap: number;
+  /** What stands in the sum of every row’s softmax besides the words, e to the logit of a learned sink; 0 is none. */
+  readonly sink?: number;
 }
 /** [heads, words, words] */
 export type Weights = Float32Array;
@@ -54,6 +56,10 @@ export function sightOf(
     ...(mask === 'first' ? { window: { left, first: Math.min(kept, count) } } : {}),
   };
 }
+
+/** The logit that a sink of this weight has, the same for every head; as float32, so that a program prints all of it. */
+export const sinkLogits = (sink: number, heads: number): number[] =>
+  Array<number>(heads).fill(Math.fround(Math.log(sink)));
 
 /** The vector of a word; where only position shall count, all words are one. */
 const vectorOf = (word: string, width: number, part: Part): Float32Array =>
@@ -124,7 +130,7 @@ function projected(words: readonly string[], layer: Layer, part: Part): readonly
 
 function attend(
   engine: Engine,
-  { words, layer, mask, span, part, softcap }: Question,
+  { words, layer, mask, span, part, softcap, sink = 0 }: Question,
   info: EncodingInfo | undefined,
   encoding: Encoding | undefined,
 ): Weights {
@@ -154,6 +160,7 @@ function attend(
       weights: true,
       ...sightOf(mask, span, count),
       ...(softcap > 0 ? { softcap } : {}),
+      ...(sink > 0 ? { sinks: sinkLogits(sink, heads) } : {}),
       ...(inside ? { encoding, queryPositions: positions, keyPositions: positions } : {}),
     },
   );
@@ -174,9 +181,12 @@ function meanOf(weights: Weights, heads: number): Float32Array {
   const mean = means.get(weights) ?? new Float32Array(size);
   if (means.has(weights)) return mean;
   means.set(weights, mean);
-  for (let start = 0; start < weights.length; start += size)
-    for (let i = 0; i < size; i += 1)
-      mean[i] = (mean[i] as number) + (weights[start + i] as number) / heads;
+  // Cell by cell, since the sum then stays in a register.
+  for (let i = 0; i < size; i += 1) {
+    let sum = 0;
+    for (let at = i; at < weights.length; at += size) sum += weights[at] as number;
+    mean[i] = sum / heads;
+  }
   return mean;
 }
 
@@ -186,14 +196,29 @@ export const mapOf = (weights: Weights, heads: number, head: number): Float32Arr
     ? meanOf(weights, heads)
     : weights.subarray((head * weights.length) / heads, ((head + 1) * weights.length) / heads);
 
-/** Per row, how much attention lies elsewhere: half the sum of all differences, from 0 to 1. */
+/** Per row, how much attention lies elsewhere: half the sum of all differences, that of a sink included, from 0 to 1. */
 export function variation(a: Float32Array, b: Float32Array, count: number): Float64Array {
   return Float64Array.from({ length: count }, (_, row) => {
     let sum = 0;
-    for (let i = row * count; i < (row + 1) * count; i += 1)
-      sum += Math.abs((a[i] as number) - (b[i] as number));
-    return sum / 2;
+    let rest = 0;
+    for (let i = row * count; i < (row + 1) * count; i += 1) {
+      const difference = (a[i] as number) - (b[i] as number);
+      sum += Math.abs(difference);
+      rest += difference;
+    }
+    return (sum + Math.abs(rest)) / 2;
   });
+}
+
+/** What of a row's attention no word gets. */
+export const restOf = (map: Float32Array, count: number, row: number): number =>
+  1 - map.subarray(row * count, (row + 1) * count).reduce((sum, weight) => sum + weight, 0);
+
+/** The mean of that over all rows. */
+export function meanRest(map: Float32Array, count: number): number {
+  let sum = 0;
+  for (let row = 0; row < count; row += 1) sum += restOf(map, count, row);
+  return sum / count;
 }
 
 /** The largest change of a weight between two words when the words move: 0 where the map moves along rigidly. */

@@ -95,7 +95,7 @@ export class Curves {
   #draw(): void {
     const data = this.#data;
     if (!data) return;
-    const { frame, overlay, root } = this.stage;
+    const { frame, overlay, size } = this.stage;
     const { from, count } = this.window;
     let low = data.baseline;
     let high = data.baseline;
@@ -111,11 +111,11 @@ export class Curves {
     high += room;
     const levels = ticks(low, high, 5);
     // Both names on one line need room; on a narrow screen one goes below.
-    const narrow = root.clientWidth < 480;
+    const narrow = size.width < 480;
     frame.left = data.margins.left;
     frame.top = 26;
-    frame.width = Math.max(1, root.clientWidth - frame.left - data.margins.right);
-    frame.height = Math.max(1, root.clientHeight - frame.top - (narrow ? 44 : 26));
+    frame.width = Math.max(1, size.width - frame.left - data.margins.right);
+    frame.height = Math.max(1, size.height - frame.top - (narrow ? 44 : 26));
     const [start, end] = this.#ends(data);
     const x = (column: number): number =>
       frame.left +
@@ -148,7 +148,7 @@ export class Curves {
     marks.push(
       svg(
         'text',
-        { class: 'axis end', x: frame.left + frame.width, y: narrow ? root.clientHeight - 4 : 15 },
+        { class: 'axis end', x: frame.left + frame.width, y: narrow ? size.height - 4 : 15 },
         `${data.columnName} →`,
       ),
     );

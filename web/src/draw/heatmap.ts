@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { box, h, svg } from '../dom.ts';
+import { box, h, setText, svg } from '../dom.ts';
 import type { ColourTable } from '../model/colour.ts';
 import type { Cursor, Window } from './cursor.ts';
 import { type Grid, paint, type Range } from './raster.ts';
@@ -64,17 +64,16 @@ export class HeatMap {
   #draw(): void {
     const data = this.#data;
     if (!data) return;
-    const { frame, overlay, root } = this.stage;
+    const { frame, overlay, size } = this.stage;
     const { from, count } = this.window;
     const longest = data.rowTicks.reduce((most, tick) => Math.max(most, tick.text.length), 1);
     const below = data.upright
       ? Math.max(...data.columnTicks.map((tick) => tick.text.length), 1) * letter + 10
       : 22;
-    frame.left =
-      data.margins?.left ?? Math.round(Math.min(longest * letter + 12, root.clientWidth / 3));
+    frame.left = data.margins?.left ?? Math.round(Math.min(longest * letter + 12, size.width / 3));
     frame.top = 24;
-    frame.width = Math.max(1, root.clientWidth - frame.left - (data.margins?.right ?? 12));
-    frame.height = Math.max(1, root.clientHeight - frame.top - Math.min(below, 90) - 4);
+    frame.width = Math.max(1, size.width - frame.left - (data.margins?.right ?? 12));
+    frame.height = Math.max(1, size.height - frame.top - Math.min(below, 90) - 4);
     this.#place();
 
     const box = `${from}:${count}:${frame.width}:${frame.height}`;
@@ -206,23 +205,27 @@ function outlined(x: number, y: number, width: number, height: number): SVGEleme
 
 /** The colours with their two ends and, where it means something, the middle. */
 export class Legend {
-  readonly root = box('legend');
+  readonly #name = h('span');
+  readonly #low = h('span', { class: 'number' });
+  readonly #high = h('span', { class: 'number' });
+  readonly #canvas = h('canvas', { class: 'legend-bar', 'aria-hidden': 'true' });
+  readonly root = box('legend', this.#name, this.#low, this.#canvas, this.#high);
+  #colours: ColourTable | undefined;
+
   show(name: string, range: Range, colours: ColourTable): void {
-    const canvas = h('canvas', { class: 'legend-bar', 'aria-hidden': 'true' });
+    setText(this.#name, name);
+    setText(this.#low, brief(range.low));
+    setText(this.#high, brief(range.high));
+    if (this.#colours === colours) return;
+    this.#colours = colours;
     paint(
-      canvas,
+      this.#canvas,
       { columns: 256, rows: 1, cells: Float32Array.from({ length: 256 }, (_, i) => i) },
       0,
       256,
       { width: 256, height: 1 },
       { low: 0, high: 255 },
       colours,
-    );
-    this.root.replaceChildren(
-      h('span', {}, name),
-      h('span', { class: 'number' }, brief(range.low)),
-      canvas,
-      h('span', { class: 'number' }, brief(range.high)),
     );
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { type ColourTable, shade } from '../model/colour.ts';
+import type { ColourTable } from '../model/colour.ts';
 
 export interface Grid {
   readonly columns: number;
@@ -50,36 +50,60 @@ export function paint(
 ): void {
   const width = Math.max(1, Math.min(count, Math.floor(most.width)));
   const height = Math.max(1, Math.min(grid.rows, Math.floor(most.height)));
-  canvas.width = width;
-  canvas.height = height;
+  // Setting a size clears the canvas and takes new memory even where it is the same.
+  if (canvas.width !== width) canvas.width = width;
+  if (canvas.height !== height) canvas.height = height;
   const context = canvas.getContext('2d');
   if (!context) return;
   const image = context.createImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
-  // One kind of array, so that the loop below is compiled for it.
+  // One kind of array, so that the loops below are compiled for it.
   const cells = grid.cells instanceof Float32Array ? grid.cells : Float32Array.from(grid.cells);
-  const columns = edgesOf(width, count);
-  const rows = edgesOf(height, grid.rows);
-  const sums = new Float64Array(width);
+  const sums =
+    width === count && height === grid.rows
+      ? undefined
+      : means(cells, grid.columns, from, edgesOf(width, count), edgesOf(height, grid.rows));
+  const { low, high } = range;
+  const steps = high > low ? 255 / (high - low) : 0;
   for (let y = 0; y < height; y += 1) {
-    const top = rows[y] as number;
-    const bottom = rows[y + 1] as number;
-    sums.fill(0);
-    for (let row = top; row < bottom; row += 1) {
-      const start = row * grid.columns + from;
-      for (let x = 0; x < width; x += 1) {
-        const right = columns[x + 1] as number;
-        let sum = sums[x] as number;
-        for (let column = columns[x] as number; column < right; column += 1)
-          sum += cells[start + column] as number;
-        sums[x] = sum;
-      }
-    }
+    const start = sums ? y * width : y * grid.columns + from;
     for (let x = 0; x < width; x += 1) {
-      const under = (bottom - top) * ((columns[x + 1] as number) - (columns[x] as number));
-      const mean = (sums[x] as number) / under;
-      pixels[y * width + x] = colours[shade(mean, range.low, range.high)] as number;
+      const value = (sums ?? cells)[start + x] as number;
+      // Of 256 steps from low to high; NaN, and everything where there is no range, counts as the middle.
+      const at = steps > 0 ? Math.round((value - low) * steps) : 128;
+      pixels[y * width + x] = colours[at >= 0 ? Math.min(at, 255) : at < 0 ? 0 : 128] as number;
     }
   }
   context.putImageData(image, 0, 0);
+}
+
+/** The mean of the cells under each pixel. */
+function means(
+  cells: Float32Array,
+  width: number,
+  from: number,
+  columns: Int32Array,
+  rows: Int32Array,
+): Float64Array {
+  const [across, down] = [columns.length - 1, rows.length - 1];
+  const found = new Float64Array(across * down);
+  for (let y = 0; y < down; y += 1) {
+    const top = rows[y] as number;
+    const bottom = rows[y + 1] as number;
+    for (let row = top; row < bottom; row += 1) {
+      const start = row * width + from;
+      for (let x = 0; x < across; x += 1) {
+        const right = columns[x + 1] as number;
+        let sum = 0;
+        for (let column = columns[x] as number; column < right; column += 1)
+          sum += cells[start + column] as number;
+        found[y * across + x] = (found[y * across + x] as number) + sum;
+      }
+    }
+    for (let x = 0; x < across; x += 1) {
+      const under = (bottom - top) * ((columns[x + 1] as number) - (columns[x] as number));
+      found[y * across + x] = (found[y * across + x] as number) / under;
+    }
+  }
+  return found;
 }

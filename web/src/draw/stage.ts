@@ -43,9 +43,12 @@ export class Stage {
       this.overlay,
     );
     this.redraw = framed(() => {
-      if (this.root.clientWidth > 0) draw();
+      if (this.size.width > 0) draw();
     });
-    new ResizeObserver(this.redraw).observe(this.root);
+    new ResizeObserver(() => {
+      this.#measure();
+      this.redraw();
+    }).observe(this.root);
     this.root.addEventListener('keydown', (event) => this.#key(event));
     this.root.addEventListener('focus', () => {
       if (this.root.matches(':focus-visible') && !cursor.active) cursor.moveTo(cursor.column);
@@ -66,6 +69,16 @@ export class Stage {
     this.root.addEventListener('pointerleave', () => {
       if (!cursor.pinned && document.activeElement !== this.root) cursor.hide();
     });
+  }
+
+  #size = { width: 0, height: 0 };
+  /** Asked for once and told by the browser from then on: asked after every change, it lays the whole page out each time. */
+  get size(): { readonly width: number; readonly height: number } {
+    if (this.#size.width === 0) this.#measure();
+    return this.#size;
+  }
+  #measure(): void {
+    this.#size = { width: this.root.clientWidth, height: this.root.clientHeight };
   }
 
   describe(label: string): void {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of the atlas: up to four encodings of any kind on one axis, and how relative each is.
 import { type Preference, preferenceOf } from '../compute/preference.ts';
-import { box, byId, framed, h } from '../dom.ts';
+import { box, byId, following, h } from '../dom.ts';
 import { centred, paint } from '../draw/raster.ts';
 import { grouped } from '../draw/scale.ts';
 import { type Engine, manifest, problemOf } from '../engine.ts';
@@ -43,7 +43,7 @@ class Compare {
     'All tokens are one vector, so content prefers none: the curve says by how many logits attention prefers a token δ places back to the token itself. Mean of all heads, or of eight vectors; trained tables are random here.',
   );
   readonly #cards = box('compare-cards');
-  readonly #redraw = framed(() => this.#draw());
+  readonly #redraw = following(() => this.#draw());
   /** Of each encoding as last drawn, since three of four stay the same while one changes. */
   readonly #kept = new Map<string, { settings: Settings; length: number; found: Preference }>();
 

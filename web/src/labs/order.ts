@@ -7,7 +7,6 @@ import {
   spread as layerSpread,
 } from '../compute/layer.ts';
 import { box, byId, framed, h, setText } from '../dom.ts';
-import { scientific } from '../draw/scale.ts';
 import { type Engine, manifest, problemOf } from '../engine.ts';
 import { actsNowhere } from '../model/manifest.ts';
 import { untouched } from '../model/settings.ts';
@@ -22,17 +21,30 @@ import {
   wordsOf,
 } from '../model/state.ts';
 import { ChoiceControl, SwitchControl } from '../parts/control.ts';
-import { Guess } from '../parts/guess.ts';
 import { layerCode } from '../parts/layer-code.ts';
 import { offer } from '../parts/programs.ts';
 import { copy } from '../parts/save.ts';
+import { pause } from '../pause.ts';
 import { isDark, onTheme } from '../theme.ts';
 import { Arrangement } from './arrangement.ts';
 import { orderNotice } from './notices.ts';
 import { AttentionView } from './order-attention.ts';
+import { orderQuestion } from './order-question.ts';
 import { OrderResult } from './order-result.ts';
 import { strips, twinMarks } from './order-strips.ts';
 import { WordRow } from './order-words.ts';
+
+/** What this lab depends on; a slider of another one leaves it alone. */
+const drawn = [
+  'encoding',
+  'placed',
+  'causal',
+  'canonical',
+  'text',
+  'order',
+  'token',
+  'head',
+] as const satisfies readonly (keyof State)[];
 
 export class OrderLab {
   readonly #arrangement: Arrangement;
@@ -50,6 +62,7 @@ export class OrderLab {
   readonly #attention: AttentionView;
   readonly #problem = h('p', { class: 'control-error', role: 'alert', hidden: true });
   readonly #redraw = framed(() => this.#draw());
+  readonly #body = document.createDocumentFragment();
 
   constructor(
     private readonly engine: Engine,
@@ -126,7 +139,7 @@ export class OrderLab {
     );
     this.#attention = new AttentionView((word) => store.set({ token: word }));
 
-    byId('order-body').append(
+    this.#body.append(
       box(
         'order-top',
         box(
@@ -187,37 +200,23 @@ export class OrderLab {
         ),
       ),
     );
-    const guess = this.#question();
+    const guess = orderQuestion(engine, store, this.#arrangement);
     guess.show();
-    byId('order-body').prepend(guess.root);
-    store.subscribe(this.#redraw);
+    this.#body.prepend(guess.root);
+    store.subscribe((state, previous) => {
+      if (drawn.some((key) => state[key] !== previous[key])) this.#redraw();
+    });
     onTheme(this.#redraw);
-    this.#draw();
     offer('order', () => this.#code());
   }
-
-  #question(): Guess {
-    return new Guess({
-      ask: () =>
-        this.#arrangement.current().words.length < 2
-          ? undefined
-          : 'No encoding, only a causal mask: a word sees itself and those before it. Two words change places. Does attention compute anything else for any word?',
-      choices: ['Nothing changes', 'Something changes'],
-      answer: () => {
-        this.store.set({ placed: false, causal: true });
-        this.#arrangement.swap();
-        const { words, order } = this.#arrangement.current();
-        const { largest, noise } = compareOrders(this.engine, words, order, undefined, true, false);
-        const changed = largest > noise;
-        return {
-          right: Number(changed),
-          text: changed
-            ? `The largest change is ${scientific(largest)}: a mask goes by place, so it tells order even where no encoding does.`
-            : 'These two orders look alike to the mask; try other words.',
-        };
-      },
-    });
+  /** Draws aside, and takes the place of what was drawn ahead once that is done. */
+  async start(): Promise<void> {
+    for (const _ of this.#pieces()) await pause();
+    const typing = document.activeElement?.id === this.#sentence.id;
+    byId('order-body').replaceChildren(this.#body);
+    if (typing) this.#sentence.focus();
   }
+
   #type(committed: boolean): void {
     const text = this.#sentence.value;
     if (!committed && text === this.store.get().text) return;
@@ -254,6 +253,10 @@ export class OrderLab {
   }
 
   #draw(): void {
+    for (const _ of this.#pieces());
+  }
+  /** In pieces, each of a few milliseconds; between those of the first drawing the page answers to its visitor. */
+  *#pieces(): Generator<void> {
     const state = this.store.get();
     const { words, order } = this.#arrangement.current();
     const info = placedInfo(manifest, state);
@@ -261,6 +264,7 @@ export class OrderLab {
     this.#controls(state, words);
     this.#words.show({ words, order, twins, chosen: state.token });
     const canonical = state.canonical && !info && !state.causal;
+    yield;
     try {
       const result = compareOrders(this.engine, words, order, info, state.causal, canonical);
       this.#problem.hidden = true;
@@ -277,7 +281,9 @@ export class OrderLab {
           twins: twins.some(Boolean),
         }),
       );
+      yield;
       this.#strips.replaceChildren(strips(words, order, twins, result, state.token, isDark()));
+      yield;
       this.#attention.show({
         words,
         order,

@@ -33,30 +33,32 @@ function table(colourAt: (t: number) => [number, number, number]): ColourTable {
   return new Uint32Array(bytes.buffer);
 }
 
+/** One table for each theme, made when it is first asked for: a map that is drawn again asks every time. */
+function forThemes(colourAt: (t: number, dark: boolean) => [number, number, number]) {
+  const made: [light?: ColourTable, dark?: ColourTable] = [];
+  return (dark: boolean): ColourTable => {
+    const which = dark ? 1 : 0;
+    made[which] ??= table((t) => colourAt(t, dark));
+    return made[which];
+  };
+}
+
 /** Blue below zero, orange above, the page itself at zero. */
-export const diverging = (dark: boolean): ColourTable =>
-  table((t) => {
-    const side = 2 * t - 1;
-    const strength = Math.abs(side);
-    const lightness = dark ? 0.24 + 0.52 * strength : 0.97 - 0.38 * strength;
-    return oklch(lightness, 0.155 * strength ** 0.8, side < 0 ? 250 : 55);
-  });
+export const diverging = forThemes((t, dark) => {
+  const side = 2 * t - 1;
+  const strength = Math.abs(side);
+  const lightness = dark ? 0.24 + 0.52 * strength : 0.97 - 0.38 * strength;
+  return oklch(lightness, 0.155 * strength ** 0.8, side < 0 ? 250 : 55);
+});
 
 /** From the page to full strength, lightness in equal steps. */
-export const sequential = (dark: boolean): ColourTable =>
-  table((t) =>
-    oklch(
-      dark ? 0.22 + 0.68 * t : 0.97 - 0.62 * t,
-      0.015 + 0.085 * Math.sin(Math.PI * (0.02 + 0.83 * t)),
-      175 + 45 * (dark ? 1 - t : t),
-    ),
-  );
-
-/** Index into a table for a value between the two ends; NaN counts as the middle. */
-export function shade(value: number, low: number, high: number): number {
-  const t = high > low ? (value - low) / (high - low) : 0.5;
-  return Number.isNaN(t) ? 128 : Math.max(0, Math.min(255, Math.round(t * 255)));
-}
+export const sequential = forThemes((t, dark) =>
+  oklch(
+    dark ? 0.22 + 0.68 * t : 0.97 - 0.62 * t,
+    0.015 + 0.085 * Math.sin(Math.PI * (0.02 + 0.83 * t)),
+    175 + 45 * (dark ? 1 - t : t),
+  ),
+);
 
 /** Relative luminance and contrast as WCAG defines them. */
 export function contrast(first: readonly number[], second: readonly number[]): number {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layer on screen as a program that prints the same weights, number for number.
-import { headDimOf, type Question, settingsOf, sightOf } from '../compute/words.ts';
+import { headDimOf, type Question, settingsOf, sightOf, sinkLogits } from '../compute/words.ts';
 import { actsAt, actsInAttention, actsNowhere, type EncodingInfo } from '../model/manifest.ts';
 import { gridOf } from '../model/places.ts';
 import { valueWidth } from '../model/settings.ts';
@@ -9,7 +9,7 @@ import { optionsText, randomText } from './random-code.ts';
 
 /** Prints the weights, and with `outputs` what attention computed, heads first. */
 export function layerCode(question: Question, chosen: EncodingInfo, outputs = false): string {
-  const { words, layer, mask, span, part, softcap } = question;
+  const { words, layer, mask, span, part, softcap, sink = 0 } = question;
   const info = part === 'content' || actsNowhere(chosen) ? undefined : chosen;
   const settings = info && settingsOf(info, layer);
   const grid = info && settings && gridOf(info, settings, words.length);
@@ -26,6 +26,7 @@ const positions = ${positionsText(info, grid, 'count')};
       ([name, value]) => `${name}: ${JSON.stringify(value).replace(/"/g, '')}`,
     ),
     ...(softcap > 0 ? [`softcap: ${softcap}`] : []),
+    ...(sink > 0 ? [`sinks: Array(heads).fill(${sinkLogits(sink, 1)[0]})`] : []),
     ...(info && actsInAttention(info)
       ? ['encoding, queryPositions: positions, keyPositions: positions']
       : []),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 2: what each way of stretching a rotation does beyond the trained length.
 import { type Beyond, beyond, methodsOf, type Setup, stretches } from '../../compute/beyond.ts';
-import { box, byId, framed, h, setText } from '../../dom.ts';
+import { box, byId, following, h, setText } from '../../dom.ts';
 import { looks as lookCount } from '../../draw/plot.ts';
 import { grouped } from '../../draw/scale.ts';
 import { type Engine, manifest } from '../../engine.ts';
@@ -110,7 +110,7 @@ class BeyondLab {
       };
     },
   });
-  readonly #redraw = framed(() => this.#draw());
+  readonly #redraw = following(() => this.#draw());
   #found: Beyond | undefined;
 
   constructor(

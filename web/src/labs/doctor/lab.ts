@@ -2,12 +2,10 @@
 // Lab 4: what a model's configuration says about positions, what it does not, and who reads it wrongly.
 import { box, byId, framed, h, setText, toast } from '../../dom.ts';
 import { grouped } from '../../draw/scale.ts';
-import { type Engine, manifest } from '../../engine.ts';
-import { longestSequence, longestShared } from '../../model/keys.ts';
-import type { FieldValue } from '../../model/manifest.ts';
-import { stands, untouched } from '../../model/settings.ts';
+import type { Engine } from '../../engine.ts';
+import { longestShared } from '../../model/keys.ts';
 import type { State, Store } from '../../model/state.ts';
-import { ChoiceControl, NumberControl, SwitchControl } from '../../parts/control.ts';
+import { ChoiceControl } from '../../parts/control.ts';
 import { Guess } from '../../parts/guess.ts';
 import { PlotPanel } from '../../parts/plot-panel.ts';
 import { offer } from '../../parts/programs.ts';
@@ -16,21 +14,16 @@ import { readingCode, torchCode } from './code.ts';
 import { differences, differenceTable } from './difference.ts';
 import { load } from './files.ts';
 import { frequencyPanel } from './frequencies.ts';
+import { ConfigInput, own } from './input.ts';
+import { inAtlas, inBeyond } from './onward.ts';
 import { elsewhere, pack, unpack } from './packed.ts';
 import { faultCard, figureTiles, findings, originTable } from './parts.ts';
 import { presets, usualPreset } from './presets.ts';
 import { isReading, type KindRead, type Reading, read, type Tensors } from './read.ts';
 import { doctorNotice, verdict } from './verdict.ts';
 
-const own = 'own';
-
 class ConfigLab {
-  readonly #choice: HTMLSelectElement;
-  readonly #text: HTMLTextAreaElement;
-  readonly #file: HTMLInputElement;
-  readonly #drop: HTMLElement;
-  readonly #length: NumberControl;
-  readonly #lenient: SwitchControl;
+  readonly #input: ConfigInput;
   readonly #verdict = h('p', { class: 'doctor-verdict', 'aria-live': 'polite' });
   readonly #kinds = box('doctor-kinds');
   readonly #tiles = box('doctor-tiles');
@@ -87,36 +80,13 @@ class ConfigLab {
     private readonly engine: Engine,
     private readonly store: Store,
   ) {
-    const names = presets.map(({ id, title }) => h('option', { value: id }, title));
-    this.#choice = h(
-      'select',
-      { id: 'config-choice', change: () => this.#choose(this.#choice.value) },
-      ...names,
-      h('option', { value: own }, 'Your own text'),
-    );
-    this.#text = h('textarea', {
-      id: 'config-text',
-      class: 'config-text',
-      rows: 18,
-      spellcheck: 'false',
-      autocomplete: 'off',
-      autocapitalize: 'off',
-      'aria-describedby': 'config-hint',
-      input: () => this.#redraw(),
-      change: () => void this.#keep(),
-    });
-    this.#file = h('input', {
-      type: 'file',
-      class: 'visually-hidden',
-      id: 'config-file',
-      tabindex: -1,
-      'aria-hidden': 'true',
-      accept: '.json,.gguf,application/json',
-      change: () => {
-        const [file] = this.#file.files ?? [];
-        if (file) void this.#take(file);
-        this.#file.value = '';
-      },
+    this.#input = new ConfigInput({
+      choose: (id) => this.#choose(id),
+      typing: () => this.#redraw(),
+      typed: () => void this.#keep(),
+      take: (file) => void this.#take(file),
+      resize: (at, committed) => store.put({ at }, committed),
+      soften: (lenient) => store.put({ lenient }),
     });
     this.#against = h(
       'select',
@@ -125,51 +95,12 @@ class ConfigLab {
       ...presets.map(({ id, title }) => h('option', { value: id }, title)),
       h('option', { value: own, hidden: true }, 'the text of this link'),
     );
-    this.#length = new NumberControl(
-      'at',
-      {
-        name: 'Length to look at',
-        doc: 'Tokens. Some methods choose their frequencies by it; without it, what the model was trained for.',
-      },
-      { low: 512, high: longestSequence, step: 1, logarithmic: true },
-      (value, committed) => this.#resize(value, committed),
-    );
-    this.#lenient = new SwitchControl(
-      'lenient',
-      {
-        name: 'Read leniently',
-        doc: 'Numbers in quotation marks and contradictions become warnings instead of errors.',
-      },
-      (value) => store.put({ lenient: value ?? false }),
-      false,
-    );
     const button = (text: string, click: () => void): HTMLButtonElement =>
       h('button', { type: 'button', click }, text);
-    this.#drop = box(
-      'doctor-input',
-      box('type-row', h('label', { for: 'config-choice' }, 'A public configuration'), this.#choice),
-      box(
-        'type-row',
-        h('label', { for: 'config-text' }, 'or paste one'),
-        this.#text,
-        h(
-          'p',
-          { class: 'control-doc', id: 'config-hint' },
-          'Or drop a config.json or a .gguf here; of a .gguf only the head is read. Nothing leaves this browser: the policy of the page forbids it.',
-        ),
-      ),
-      box(
-        'button-row',
-        button('Choose a file…', () => this.#file.click()),
-        this.#file,
-      ),
-      box('controls', this.#length.root, this.#lenient.root),
-    );
-    this.#dropping();
     byId('config-body').append(
       box(
         'doctor',
-        this.#drop,
+        this.#input.root,
         box(
           'doctor-result',
           this.#verdict,
@@ -199,8 +130,8 @@ class ConfigLab {
           this.#difference,
           box(
             'button-row',
-            button('Open in the atlas', () => this.#openAtlas()),
-            button('Stretch it further', () => this.#stretch()),
+            button('Open in the atlas', () => this.#leave('atlas')),
+            button('Stretch it further', () => this.#leave('beyond')),
           ),
         ),
       ),
@@ -228,7 +159,7 @@ class ConfigLab {
       const text = await unpack(values.cfg);
       if (text === undefined)
         toast('The configuration of this link did not travel with it; paste it, or drop its file.');
-      this.#text.value = text ?? usualPreset.text;
+      this.#input.field.value = text ?? usualPreset.text;
     }
     if (values.base !== this.#compared) {
       this.#compared = values.base;
@@ -242,14 +173,14 @@ class ConfigLab {
 
   #choose(id: string): void {
     if (id === own) {
-      this.#text.focus();
-      this.#text.select();
+      this.#input.field.focus();
+      this.#input.field.select();
       return;
     }
     this.store.put({ cfg: id === usualPreset.id ? '' : id, kind: '' });
   }
   async #keep(): Promise<void> {
-    const packed = await pack(this.#text.value, longestShared);
+    const packed = await pack(this.#input.field.value, longestShared);
     if (packed === elsewhere)
       toast('This text is too long to travel in a link: share the file beside it.');
     this.#shown = packed;
@@ -259,45 +190,21 @@ class ConfigLab {
     try {
       const { text, tensors } = await load(file);
       this.#tensors = tensors ? { text, tensors } : undefined;
-      this.#text.value = text;
+      this.#input.field.value = text;
       await this.#keep();
       this.#redraw();
     } catch (error) {
       toast(`${file.name}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
-  #dropping(): void {
-    const over = (event: DragEvent, on: boolean): void => {
-      event.preventDefault();
-      this.#drop.classList.toggle('dropping', on);
-    };
-    this.#drop.addEventListener('dragover', (event) => over(event, true));
-    this.#drop.addEventListener('dragleave', (event) => over(event, false));
-    this.#drop.addEventListener('drop', (event) => {
-      over(event, false);
-      const [file] = event.dataTransfer?.files ?? [];
-      if (file) void this.#take(file);
-    });
-  }
-  #resize(value: number | undefined, committed: boolean): void {
-    const at = value ?? 0;
-    const fits = Number.isInteger(at) && at >= 0 && at <= longestSequence * 16;
-    this.#length.problem(
-      fits
-        ? undefined
-        : `Length must be a whole number from 1 to ${longestSequence * 16}, got ${value}`,
-    );
-    if (fits) this.store.put({ at }, committed);
-  }
-
   #draw(): void {
     const { values } = this.store.get();
-    const text = this.#text.value;
+    const text = this.#input.field.value;
     const tensors = this.#tensors?.text === text ? this.#tensors.tensors : undefined;
     const reading = read(this.engine, text, values.at, values.lenient, tensors);
     const preset = presets.find((one) => one.text.trim() === text.trim());
-    this.#choice.value = preset?.id ?? own;
-    this.#lenient.show(values.lenient, true);
+    this.#input.choice.value = preset?.id ?? own;
+    this.#input.lenient.show(values.lenient, true);
     if (!isReading(reading)) {
       this.#current = undefined;
       setText(this.#verdict, 'This cannot be read.');
@@ -306,7 +213,7 @@ class ConfigLab {
         this.#notice,
         'An error here is better than a default taken in silence, which is what most readers do.',
       );
-      this.#length.show(values.at || undefined, values.at === 0, 'as trained');
+      this.#input.length.show(values.at || undefined, values.at === 0, 'as trained');
       this.#veil(true);
       return;
     }
@@ -315,7 +222,7 @@ class ConfigLab {
     this.#current = { reading, one };
     this.#ask(one);
     this.#veil(false);
-    this.#length.show(one.length, values.at === 0, 'as trained');
+    this.#input.length.show(one.length, values.at === 0, 'as trained');
     setText(this.#verdict, verdict(reading));
     this.#chooseKind(reading, one);
     this.#tiles.replaceChildren(figureTiles(one));
@@ -376,42 +283,13 @@ class ConfigLab {
 
   #code(write: (text: string, one: KindRead, lenient: boolean) => string): string {
     const one = this.#current?.one;
-    return one ? write(this.#text.value, one, this.store.get().values.lenient) : '';
+    return one ? write(this.#input.field.value, one, this.store.get().values.lenient) : '';
   }
-  /** The same model in the second lab: its numbers as it was trained, and the length its scaling is made for. */
-  #stretch(): void {
+  #leave(where: 'beyond' | 'atlas'): void {
     const one = this.#current?.one;
     if (!one) return;
-    const { options } = one.kind.encoding;
-    const { headDim, base, originalLength } = options;
-    const trained = Number(originalLength ?? one.trained);
-    const reach = Math.max(Number(one.length ?? 0), 2 * trained);
-    const lists = Object.entries(options)
-      .filter(([, value]) => Array.isArray(value) && value.length === Number(headDim) / 2)
-      .map(([name, value]) => `${name}:${(value as number[]).join(',')}`);
-    this.store.set({
-      lab: 'beyond',
-      values: {
-        ...this.store.get().values,
-        ...(typeof headDim === 'number' ? { hd: headDim } : {}),
-        ...(typeof base === 'number' ? { theta: base } : {}),
-        ...(trained >= 16 ? { from: trained, to: Math.min(reach, longestSequence) } : {}),
-        lists: lists.join(';'),
-      },
-    });
-    byId('beyond').scrollIntoView();
-  }
-  #openAtlas(): void {
-    const one = this.#current?.one;
-    if (!one) return;
-    const info = manifest.find(({ id }) => id === one.info.id);
-    const fields: Record<string, FieldValue> = {};
-    for (const field of info?.fields ?? []) {
-      const value = one.kind.encoding.options[field.name] as FieldValue | undefined;
-      if (value !== undefined && !stands(field, value)) fields[field.name] = value;
-    }
-    this.store.set({ encoding: one.info.id, settings: { ...untouched, fields }, lab: 'atlas' });
-    byId('atlas').scrollIntoView();
+    this.store.set(where === 'atlas' ? inAtlas(one) : inBeyond(one, this.store.get()));
+    byId(where).scrollIntoView();
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 7: what is on screen in any lab, as a program in the form one needs.
-import { box, byId, framed, h, setText } from '../../dom.ts';
+import { box, byId, following, h, setText } from '../../dom.ts';
 import type { Engine } from '../../engine.ts';
 import type { LazyLabs } from '../../lazy.ts';
 import type { Values } from '../../model/keys.ts';
@@ -24,6 +24,7 @@ const labNames: readonly (readonly [Values['show'], string])[] = [
   ['words', 'Words'],
   ['config', 'Config'],
   ['bench', 'Speed'],
+  ['train', 'Train'],
 ];
 const notes: Record<Form, string> = {
   npm: 'The whole file: it runs as it is and prints the numbers on screen.',
@@ -38,7 +39,7 @@ class UseLab {
   readonly #form: ChoiceControl;
   readonly #code = h('code', {});
   readonly #note = h('p', { class: 'control-doc' });
-  readonly #redraw = framed(() => setTimeout(() => this.#draw(), 0));
+  readonly #redraw = following(() => this.#draw());
 
   constructor(
     private readonly store: Store,
@@ -96,7 +97,7 @@ class UseLab {
   #torch(text: string | undefined): string {
     return (
       text ??
-      '# For this lab there is no counterpart in PyTorch. The config doctor has one:\n# it compares the frequencies of a configuration with those of transformers.\n'
+      '# For this lab there is no counterpart in PyTorch. Two labs have one: the config doctor\n# compares frequencies with those of transformers, and Train is the same experiment.\n'
     );
   }
   start(): Promise<void> {

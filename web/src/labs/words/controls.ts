@@ -17,12 +17,15 @@ const partNames: Record<Part, string> = {
   content: 'Words only',
   position: 'Places only',
 };
-type NumberKey = 'seed' | 'sharp' | 'span' | 'cap';
+type NumberKey = 'seed' | 'sharp' | 'span' | 'cap' | 'sink';
+/** The others are whole. */
+const real: readonly NumberKey[] = ['sharp', 'cap', 'sink'];
 const limits: Record<NumberKey, readonly [least: number, most: number]> = {
   seed: [0, 999],
   sharp: [0, 8],
   span: [1, mostTokens],
   cap: [0, 1000],
+  sink: [0, 1e6],
 };
 
 export class WordsControls {
@@ -102,6 +105,13 @@ export class WordsControls {
         50,
         0.5,
       ),
+      sink: number(
+        'sink',
+        'Learned sink',
+        'e to its logit, added to the sum of every softmax and given to no word. 0: no sink; 1: a logit of 0.',
+        20,
+        0.1,
+      ),
       seed: number('seed', 'Seed', 'Another one, other projections.', 99, 1),
     };
     const roots = this.#choices.map(({ control }) => control.root);
@@ -134,10 +144,7 @@ export class WordsControls {
   #set(key: NumberKey, value: number | undefined, committed: boolean): void {
     const asked = value ?? fallbacks[key];
     const [least, most] = limits[key];
-    const fits =
-      asked >= least &&
-      asked <= most &&
-      (key === 'sharp' || key === 'cap' || Number.isInteger(asked));
+    const fits = asked >= least && asked <= most && (real.includes(key) || Number.isInteger(asked));
     this.#numbers[key].problem(
       fits ? undefined : `${key} must be from ${least} to ${most}, got ${value}`,
     );

@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 3: attention on the visitor's words, under two encodings.
-import {
-  headDimOf,
-  mapOf,
-  type Question,
-  rigidity,
-  variation,
-  weightsOf,
-} from '../../compute/words.ts';
+import { headDimOf, mapOf, weightsOf } from '../../compute/words.ts';
 import { afterwards, box, byId, framed, h, setText } from '../../dom.ts';
 import { scientific } from '../../draw/scale.ts';
 import { type Engine, manifest, problemOf } from '../../engine.ts';
 import { sequential } from '../../model/colour.ts';
 import { differ, type KeyName } from '../../model/keys.ts';
-import { actsNowhere, type EncodingInfo } from '../../model/manifest.ts';
+import { actsNowhere } from '../../model/manifest.ts';
 import { shuffled } from '../../model/random.ts';
 import { untouched } from '../../model/settings.ts';
 import { infoOf, type Store } from '../../model/state.ts';
@@ -22,10 +15,12 @@ import { layerCode } from '../../parts/layer-code.ts';
 import { PlotPanel } from '../../parts/plot-panel.ts';
 import { offer } from '../../parts/programs.ts';
 import { copy } from '../../parts/save.ts';
+import { SquareMaps } from '../../parts/square-maps.ts';
 import { isDark, onTheme } from '../../theme.ts';
 import { WordsControls } from './controls.ts';
 import { Heads } from './heads.ts';
-import { Maps } from './maps.ts';
+import { mapsOf } from './maps.ts';
+import { measured, questionOf, sunkAt } from './measure.ts';
 import { still, wordsNotice } from './notice.ts';
 import { RowView } from './row.ts';
 import { remarksOf, type Shown, saveCsv, savePng } from './save.ts';
@@ -34,7 +29,7 @@ import { tilesOf } from './tiles.ts';
 import { variationFigure } from './variation.ts';
 
 /** What this lab shows depends on, besides the encoding. */
-const own = 'say cut with heads width seed sharp cap hide span part one row mix'.split(
+const own = 'say cut with heads width seed sharp cap sink hide span part one row mix'.split(
   ' ',
 ) as KeyName[];
 
@@ -53,7 +48,7 @@ class WordsLab {
   readonly #selects: readonly [HTMLSelectElement, HTMLSelectElement];
   readonly #controls: WordsControls;
   readonly #problem = h('p', { class: 'control-error', role: 'alert', hidden: true });
-  readonly #maps = new Maps((place) => this.#look(place));
+  readonly #maps = new SquareMaps(3, 'words-readout', (place) => this.#look(place));
   readonly #heads = new Heads((one) => this.store.put({ one }));
   readonly #row = new RowView();
   readonly #tiles = h('dl', { class: 'tiles' });
@@ -193,20 +188,11 @@ class WordsLab {
     this.#selects[0].value = a.id;
     this.#selects[1].value = b.id;
     const order = orderFrom(values.mix, tokens.length);
-    const layer = {
-      heads: values.heads,
-      width: values.width,
-      seed: values.seed,
-      sharpness: values.sharp,
-    };
-    const question: Question = {
-      words: order.map((word) => tokens[word] as string),
-      layer,
-      mask: values.hide,
-      span: values.span,
-      part: values.part,
-      softcap: values.cap,
-    };
+    const question = questionOf(
+      values,
+      order.map((word) => tokens[word] as string),
+    );
+    const { layer } = question;
     try {
       if (!Number.isInteger(headDimOf(layer)))
         throw new RangeError(`${layer.heads} heads do not share ${layer.width} channels evenly`);
@@ -237,36 +223,12 @@ class WordsLab {
     const place = Math.max(0, order.indexOf(Math.min(row, count - 1)));
     const names = [infos[0].title, infos[1].title] as const;
     const [a, b] = maps;
-    this.#maps.show({ words, a, b, names, place, dark: isDark() });
-    const moved = orderText(order) !== '';
-    const typed: Question = { ...question, words: tokens };
-    const rigid = moved
-      ? ([0, 1].map((which) =>
-          rigidity(
-            mapOf(weightsOf(this.engine, typed, infos[which] as EncodingInfo), layer.heads, head),
-            maps[which] as Float32Array,
-            order,
-          ),
-        ) as [number, number])
-      : ([0, 0] as const);
-    this.#rigid = rigid;
-    const elsewhere = variation(a, b, count);
-    const mean = elsewhere.reduce((sum, value) => sum + value, 0) / count;
-    const at = elsewhere.indexOf(Math.max(...elsewhere));
-    const most = { word: words[at] ?? '', share: elsewhere[at] ?? 0 };
-    this.#tiles.replaceChildren(...tilesOf(mean, moved, rigid));
-    setText(
-      this.#notice,
-      wordsNotice({
-        names,
-        part: question.part,
-        moved,
-        rigid,
-        mean,
-        most,
-        masked: question.mask !== 'open',
-      }),
-    );
+    this.#maps.show(mapsOf({ words, a, b, names, place, dark: isDark() }));
+    const found = measured(this.engine, shown, tokens, order, head);
+    this.#rigid = found.rigid;
+    this.#tiles.replaceChildren(...tilesOf(found.mean, found.moved, found.rigid, found.sunk));
+    const { part, mask } = question;
+    setText(this.#notice, wordsNotice({ ...found, names, part, masked: mask !== 'open' }));
     // 18 small maps, a table and a curve take longer than all before them, and can wait until the maps are seen.
     this.#later(() => {
       this.#heads.show(weights, layer.heads, head, sequential(isDark()));
@@ -276,9 +238,10 @@ class WordsLab {
         a: a.subarray(place * count, (place + 1) * count),
         b: b.subarray(place * count, (place + 1) * count),
         names,
+        sunk: sunkAt(shown, place),
         choose: (at) => this.#look(at),
       });
-      this.#panel.show(variationFigure(words, { elsewhere, mean, most }, remarksOf(shown)));
+      this.#panel.show(variationFigure(words, found, remarksOf(shown)));
     });
   }
   #save(as: (shown: Shown) => void): void {

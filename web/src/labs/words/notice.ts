@@ -9,13 +9,18 @@ export interface WordsFacts {
   readonly mean: number;
   readonly most: { readonly word: string; readonly share: number };
   readonly masked: boolean;
+  /** Where there is a sink, how much of an average word's attention goes to it, under each encoding. */
+  readonly sunk?: readonly [number, number] | undefined;
 }
 
 /** Weights are at most 1; what the order of sums in float32 does stays far below this. */
 export const still = 1e-5;
 const percent = (share: number): string => `${Math.round(100 * share)} %`;
 
-export function wordsNotice({ names, part, moved, rigid, mean, most, masked }: WordsFacts): string {
+export function wordsNotice(facts: WordsFacts): string {
+  const { names, part, moved, rigid, mean, most, masked, sunk } = facts;
+  if (sunk && !moved)
+    return `The sink takes ${percent(sunk[0])} of an average word’s attention under A and ${percent(sunk[1])} under B, most where no word stands out. No word gets that share: a head may look at nothing.`;
   if (part === 'content')
     return 'With positions off both maps are the same: all that is left is which words resemble each other. Equal words have equal rows and equal columns.';
   if (moved && part === 'both') {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One word's attention under both encodings: lines from it to the others, and the others sorted by how much they get.
 import { box, h, setText, svg } from '../../dom.ts';
-import { percent, shortened } from './text.ts';
+import { shortened } from '../../draw/scale.ts';
+import { percent } from './text.ts';
 
 export interface RowData {
   readonly words: readonly string[];
@@ -11,6 +12,8 @@ export interface RowData {
   readonly a: Float32Array;
   readonly b: Float32Array;
   readonly names: readonly [string, string];
+  /** What goes to no word, where there is a sink. */
+  readonly sunk: readonly [number, number] | undefined;
   choose(place: number): void;
 }
 
@@ -86,6 +89,16 @@ export class RowView {
               ),
             ),
           ...this.#rest(ranked.slice(mostRows), share),
+          ...(data.sunk
+            ? [
+                h(
+                  'tr',
+                  { class: 'sunk' },
+                  h('th', { scope: 'row' }, 'the sink'),
+                  ...data.sunk.map(share),
+                ),
+              ]
+            : []),
         ),
       ),
     );

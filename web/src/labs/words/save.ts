@@ -22,7 +22,7 @@ export function remarksOf({ question, infos }: Shown): string[] {
   const { heads, width, seed, sharpness } = question.layer;
   return [
     `A ${infos[0].title}, B ${infos[1].title}`,
-    `${heads} heads, width ${width}, seed ${seed}, sharpness ${sharpness}, mask ${question.mask} ${question.span}, soft cap ${question.softcap || 'none'}, ${question.part}`,
+    `${heads} heads, width ${width}, seed ${seed}, sharpness ${sharpness}, mask ${question.mask} ${question.span}, soft cap ${question.softcap || 'none'}, sink ${question.sink || 'none'}, ${question.part}`,
   ];
 }
 

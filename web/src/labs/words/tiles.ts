@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Three numbers beside the sentence: how far A and B differ, and what a move of the words changes under each.
+// Numbers beside the sentence: how far A and B differ, what a move of the words changes under each, and what a sink takes.
 import { box, h } from '../../dom.ts';
 import { scientific } from '../../draw/scale.ts';
 import { still } from './notice.ts';
@@ -10,6 +10,7 @@ export function tilesOf(
   moved: boolean,
   /** Largest change of a weight by the move, under each encoding. */
   rigid: readonly [number, number],
+  sunk: readonly [number, number] | undefined,
 ): HTMLElement[] {
   const rows: readonly (readonly [name: string, value: string, note: string, exact: number])[] = [
     ['Attention elsewhere', percent(mean), 'mean total variation of A and B', mean],
@@ -23,6 +24,16 @@ export function tilesOf(
         : 'shuffle to see',
       rigid[which] ?? 0,
     ]),
+    ...(sunk
+      ? [
+          [
+            'Into the sink',
+            sunk.map(percent).join(' | '),
+            'A | B, mean of all words',
+            sunk[0],
+          ] as const,
+        ]
+      : []),
   ];
   return rows.map(([name, value, note, exact]) =>
     box(

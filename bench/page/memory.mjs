@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the page holds in memory: after a visit of every lab, and while somebody goes on using it.
+const labs = ['order', 'atlas', 'beyond', 'words', 'config', 'bench', 'train', 'use'];
+
+/** Bytes of objects, of what the browser holds for them, and of buffers, the module's memory among them; after collecting garbage. */
+async function held(client) {
+  for (let i = 0; i < 3; i += 1) await client.send('HeapProfiler.collectGarbage');
+  const {
+    usedSize,
+    embedderHeapUsedSize = 0,
+    backingStorageSize = 0,
+  } = await client.send('Runtime.getHeapUsage');
+  return usedSize + embedderHeapUsedSize + backingStorageSize;
+}
+
+async function visit(page, lab) {
+  await page.evaluate((id) => document.querySelector(`.bar-nav a[href="#${id}"]`).click(), lab);
+  await page.waitForSelector(`#${lab}:not(.lazy:not([data-loaded]))`);
+  await page.waitForTimeout(300);
+}
+
+/** One turn of use: words in other orders, another encoding and length, another seed and task. */
+async function use(page, turn) {
+  const press = async (selector, key) => {
+    await page.locator(selector).first().press(key);
+    await page.waitForTimeout(60);
+  };
+  await visit(page, 'order');
+  for (let i = 0; i < 4; i += 1)
+    await page.locator('#order-body .button-row button.primary').click();
+  await visit(page, 'atlas');
+  await page.evaluate((turn) => {
+    const select = document.querySelector('#encoding');
+    select.selectedIndex = turn % select.options.length;
+    select.dispatchEvent(new Event('change', { bubbles: true }));
+  }, turn);
+  await page.waitForTimeout(100);
+  for (let i = 0; i < 4; i += 1)
+    await press(
+      '#atlas [data-field="length"] input[type="range"]',
+      i % 2 ? 'ArrowLeft' : 'ArrowRight',
+    );
+  await visit(page, 'beyond');
+  for (const key of ['ArrowRight', 'ArrowLeft']) await press('#beyond input[type="range"]', key);
+  await visit(page, 'words');
+  for (const key of ['ArrowRight', 'ArrowLeft'])
+    await press('#words [data-field="seed"] input[type="range"]', key);
+  await visit(page, 'config');
+  await page.evaluate((turn) => {
+    const select = document.querySelector('#config-choice');
+    select.selectedIndex = 1 + (turn % (select.options.length - 1));
+    select.dispatchEvent(new Event('change', { bubbles: true }));
+  }, turn);
+  await visit(page, 'use');
+}
+
+/** MB after every lab was opened, and its slope in MB an hour over so many minutes of use. */
+export async function memory(browser, address, minutes, say) {
+  const context = await browser.newContext({
+    viewport: { width: 1440, height: 900 },
+    serviceWorkers: 'block',
+  });
+  const page = await context.newPage();
+  await page.goto(address);
+  await page.waitForSelector('html[data-ready="true"]');
+  const client = await context.newCDPSession(page);
+  for (const lab of labs) await visit(page, lab);
+  const after = await held(client);
+  const points = [];
+  const begun = performance.now();
+  for (let turn = 0; minutes > 0; turn += 1) {
+    await use(page, turn);
+    const at = (performance.now() - begun) / 60_000;
+    // What is made once, tables of colours or rows of a list, is made in the first turns.
+    if (turn % 4 === 3) {
+      points.push([at, (await held(client)) / 1e6]);
+      say(`${at.toFixed(1)} min: ${points.at(-1)[1].toFixed(1)} MB`);
+    }
+    if (at >= minutes) break;
+  }
+  await context.close();
+  return { after: after / 1e6, points, slope: slopeOf(points.slice(Math.ceil(points.length / 4))) };
+}
+
+/** Least squares, in MB an hour. */
+function slopeOf(points) {
+  if (points.length < 3) return undefined;
+  const mean = (of) => points.reduce((sum, point) => sum + of(point), 0) / points.length;
+  const [x, y] = [mean(([at]) => at), mean(([, size]) => size)];
+  const over = points.reduce((sum, [at, size]) => sum + (at - x) * (size - y), 0);
+  const under = points.reduce((sum, [at]) => sum + (at - x) ** 2, 0);
+  return (60 * over) / under;
+}

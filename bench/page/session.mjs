@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a visitor waits for, in the page itself: the first answer, sliders, maps, a pasted configuration, training.
+import { median, percentile } from './serve.mjs';
+
+const ready = 'html[data-ready="true"]';
+const opened = (lab) => `#${lab}:not(.lazy:not([data-loaded]))`;
+
+async function visited(browser, address, options = {}) {
+  const context = await browser.newContext({
+    viewport: { width: 1440, height: 900 },
+    serviceWorkers: 'block',
+    ...options,
+  });
+  const page = await context.newPage();
+  await page.goto(address);
+  await page.waitForSelector(ready);
+  return { page, context };
+}
+async function toLab(page, lab) {
+  await page.evaluate((id) => document.querySelector(`.bar-nav a[href="#${id}"]`).click(), lab);
+  await page.waitForSelector(opened(lab));
+  await page.waitForTimeout(400);
+}
+
+const firstAnswer = (page) =>
+  page.evaluate(() => performance.getEntriesByName('first answer')[0].startTime);
+
+/** From the start of the navigation to the answer of the first lab, without and with everything kept from before. */
+export async function answers(browser, address, rounds) {
+  const cold = [];
+  const warm = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const { page, context } = await visited(browser, address, { serviceWorkers: 'allow' });
+    cold.push(await firstAnswer(page));
+    await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+    await page.reload();
+    await page.waitForSelector(ready);
+    warm.push(await firstAnswer(page));
+    await context.close();
+  }
+  return { cold: median(cold), warm: median(warm) };
+}
+
+/**
+ * From a key on a control to the frame that shows what it did. The browser hands input over right before a frame, so this holds no
+ * wait for one; the message sent in that frame comes once it is drawn.
+ */
+async function painted(page, selector, keys, type) {
+  await page.evaluate(
+    ({ selector, type }) => {
+      const field = document.querySelector(selector);
+      field.scrollIntoView({ block: 'center', behavior: 'instant' });
+      field.focus();
+      globalThis.painted = [];
+      const { port1, port2 } = new MessageChannel();
+      let start = 0;
+      port1.onmessage = () => painted.push(performance.now() - start);
+      field.addEventListener(
+        type,
+        () => {
+          start = performance.now();
+          requestAnimationFrame(() => port2.postMessage(0));
+        },
+        { capture: true },
+      );
+    },
+    { selector, type },
+  );
+  await page.waitForTimeout(300);
+  for (const key of keys) {
+    await page.keyboard.press(key);
+    await page.waitForTimeout(150);
+  }
+  return median(await page.evaluate(() => globalThis.painted));
+}
+const backAndForth = (times) =>
+  Array.from({ length: times }, (_, i) => (i % 2 ? 'ArrowLeft' : 'ArrowRight'));
+
+/** A slider of the atlas, at several sizes of what it draws. */
+export async function sliders(browser, address, table, curve) {
+  const result = {};
+  for (const [name, hash] of Object.entries({
+    'map 512 × 128': `#v1&lab=atlas&enc=${table}&len=512&p.dim=128`,
+    'map 4096 × 128': `#v1&lab=atlas&enc=${table}&len=4096&p.dim=128`,
+    'decay of 8192': `#v1&lab=atlas&enc=${curve}&len=8192`,
+  })) {
+    const { page, context } = await visited(browser, address + hash);
+    await page.waitForTimeout(500);
+    result[name] = await painted(
+      page,
+      '#atlas [data-field="base"] input[type="range"]',
+      backAndForth(15),
+      'input',
+    );
+    await context.close();
+  }
+  return result;
+}
+
+/** Two encodings over 256 words under 8 heads, by a key on the seed. */
+export async function words(browser, address) {
+  const text = Array.from({ length: 256 }, (_, i) => `w${i % 90}`).join('+');
+  const { page, context } = await visited(
+    browser,
+    `${address}#v1&lab=words&heads=8&width=512&say=${text}`,
+  );
+  await page.waitForSelector(opened('words'));
+  await page.waitForTimeout(1500);
+  const took = await painted(
+    page,
+    '#words [data-field="seed"] input[type="range"]',
+    backAndForth(15),
+    'input',
+  );
+  await context.close();
+  return took;
+}
+
+export async function verdict(browser, address, config) {
+  const { page, context } = await visited(browser, `${address}#v1&lab=config`);
+  await page.waitForSelector(opened('config'));
+  const took = await page.evaluate(async (config) => {
+    const field = document.querySelector('#config-text');
+    const times = [];
+    for (let i = 0; i < 9; i += 1) {
+      const shown = document.querySelector('.doctor-verdict');
+      const start = performance.now();
+      field.value = JSON.stringify({ ...config, rope_theta: 10000 + i });
+      const changed = new Promise((done) => {
+        const watch = new MutationObserver(() => {
+          watch.disconnect();
+          requestAnimationFrame(() => setTimeout(done, 0));
+        });
+        watch.observe(shown.closest('.lab-body'), {
+          childList: true,
+          subtree: true,
+          characterData: true,
+        });
+      });
+      field.dispatchEvent(new Event('input', { bubbles: true }));
+      await changed;
+      times.push(performance.now() - start);
+      await new Promise((done) => setTimeout(done, 300));
+    }
+    return times;
+  }, config);
+  await context.close();
+  return median(took);
+}
+
+/** Tasks of the page above 50 ms while four decoders train, and what a step takes. */
+export async function training(browser, address) {
+  const { page, context } = await visited(browser, `${address}#v1&lab=train`);
+  await page.waitForSelector(opened('train'));
+  await page.waitForTimeout(1500);
+  await page.evaluate(() => {
+    globalThis.long = [];
+    new PerformanceObserver((list) =>
+      long.push(...list.getEntries().map(({ duration }) => duration)),
+    ).observe({ type: 'longtask' });
+    document.querySelector('#train-run').click();
+  });
+  await page.waitForSelector('#train-step:text-is("Done.")', { timeout: 180_000 });
+  const result = await page.evaluate(() => ({
+    long,
+    steps: [...document.querySelectorAll('.pupils .number')].map((one) =>
+      Number(/, (\d+) ms each/.exec(one.textContent)?.[1]),
+    ),
+  }));
+  await context.close();
+  return result;
+}
+
+/** Durations of all interactions of a walk through the labs with the processor slowed down four times. */
+export async function interactions(browser, address) {
+  const { page, context } = await visited(browser, address);
+  await page.evaluate(() => {
+    globalThis.durations = new Map();
+    new PerformanceObserver((list) => {
+      for (const { interactionId, duration, name } of list.getEntries())
+        if (interactionId && duration > (durations.get(interactionId)?.duration ?? 0))
+          durations.set(interactionId, { duration, name, at: globalThis.step });
+    }).observe({ type: 'event', durationThreshold: 16 });
+    globalThis.count = 0;
+  });
+  const client = await context.newCDPSession(page);
+  let made = 0;
+  const settle = () => page.waitForTimeout(500);
+  const act = async (name, action) => {
+    await page.evaluate((name) => {
+      globalThis.step = name;
+    }, name);
+    await action();
+    made += 1;
+    await settle();
+  };
+  const click = (selector) => act(selector, () => page.locator(selector).first().click());
+  const key = (name, selector, key) =>
+    act(`${name} ${key}`, async () => {
+      await page.evaluate((one) => document.querySelector(one).focus(), selector);
+      await page.keyboard.press(key);
+    });
+  // Every lab first: the walk is about answers to a hand, not about files on their way.
+  for (const lab of ['atlas', 'beyond', 'words', 'config', 'bench', 'train', 'use', 'order'])
+    await toLab(page, lab);
+  await page.evaluate(() => scrollTo(0, 0));
+  await client.send('Emulation.setCPUThrottlingRate', { rate: 4 });
+  await settle();
+  await click('#order-body .button-row button.primary');
+  await click('#order-body .button-row button.primary');
+  await click('#order-body .button-row button:has-text("Swap two")');
+  await click('#order-body input[value="causal"] + label');
+  await act('typing', () => page.locator('#sentence').press('End'));
+  for (const letter of ' now')
+    await act('typing', () => page.keyboard.press(letter === ' ' ? 'Space' : letter));
+  await click('#order-body [data-field="head"] .segments label:nth-of-type(3)');
+  for (let i = 0; i < 4; i += 1)
+    await key('length', '#atlas [data-field="length"] input[type="range"]', 'ArrowRight');
+  for (let i = 0; i < 4; i += 1) await key('map', '#atlas-map', 'ArrowRight');
+  await click('#atlas button:has-text("Zoom in")');
+  await click('#atlas .gallery-item:nth-of-type(12) label');
+  await click('#atlas .gallery-item:nth-of-type(5) label');
+  await click('#atlas button[aria-controls="atlas-numbers"]');
+  for (const field of await page.locator('#beyond input[type="range"]').all())
+    for (const name of ['ArrowRight', 'ArrowLeft'])
+      await act(`beyond ${name}`, () => field.press(name));
+  await click('#words-body .words-bar button.primary');
+  await key('sharpness', '#words [data-field="sharp"] input[type="range"]', 'ArrowRight');
+  await key('sharpness', '#words [data-field="sharp"] input[type="range"]', 'ArrowLeft');
+  await click('#words-body .heads .head-item:nth-of-type(2) label');
+  await act('other configuration', async () => {
+    await page.locator('#config-choice').focus();
+    await page.keyboard.press('ArrowDown');
+  });
+  await click('#theme');
+  await click('#theme');
+  await settle();
+  const slow = await page.evaluate(() => [...durations.values()]);
+  await context.close();
+  // Those below the threshold of the browser took at most 16 ms.
+  const all = [
+    ...slow.map(({ duration }) => duration),
+    ...Array(Math.max(0, made - slow.length)).fill(16),
+  ];
+  return {
+    made,
+    p95: percentile(all, 0.95),
+    most: slow.sort((a, b) => b.duration - a.duration).slice(0, 8),
+  };
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the maps on screen come to in numbers: how far A and B differ, what a move of the words changes, what a sink takes.
+import {
+  type Layer,
+  mapOf,
+  meanRest,
+  type Question,
+  restOf,
+  rigidity,
+  variation,
+  weightsOf,
+} from '../../compute/words.ts';
+import type { Engine } from '../../engine.ts';
+import type { Values } from '../../model/keys.ts';
+import type { EncodingInfo } from '../../model/manifest.ts';
+import type { Shown } from './save.ts';
+import { orderText } from './text.ts';
+
+export const layerOf = ({ heads, width, seed, sharp }: Values): Layer => ({
+  heads,
+  width,
+  seed,
+  sharpness: sharp,
+});
+
+export const questionOf = (values: Values, words: readonly string[]): Question => ({
+  words,
+  layer: layerOf(values),
+  mask: values.hide,
+  span: values.span,
+  part: values.part,
+  softcap: values.cap,
+  sink: values.sink,
+});
+
+export interface Measured {
+  readonly moved: boolean;
+  /** Largest change of a weight by the move, under each encoding. */
+  readonly rigid: readonly [number, number];
+  /** Total variation of each row, and its mean. */
+  readonly elsewhere: Float64Array;
+  readonly mean: number;
+  readonly most: { readonly word: string; readonly share: number };
+  readonly sunk: readonly [number, number] | undefined;
+}
+
+export function measured(
+  engine: Engine,
+  { question, maps, infos }: Shown,
+  tokens: readonly string[],
+  order: readonly number[],
+  head: number,
+): Measured {
+  const { words, layer, sink = 0 } = question;
+  const count = words.length;
+  const [a, b] = maps;
+  const moved = orderText(order) !== '';
+  const typed: Question = { ...question, words: tokens };
+  const change = (which: 0 | 1): number =>
+    rigidity(
+      mapOf(weightsOf(engine, typed, infos[which] as EncodingInfo), layer.heads, head),
+      maps[which],
+      order,
+    );
+  const elsewhere = variation(a, b, count);
+  const at = elsewhere.indexOf(Math.max(...elsewhere));
+  return {
+    moved,
+    rigid: moved ? [change(0), change(1)] : [0, 0],
+    elsewhere,
+    mean: elsewhere.reduce((sum, value) => sum + value, 0) / count,
+    most: { word: words[at] ?? '', share: elsewhere[at] ?? 0 },
+    sunk: sink > 0 ? [meanRest(a, count), meanRest(b, count)] : undefined,
+  };
+}
+
+/** What of one word's attention goes to the sink, under each encoding. */
+export const sunkAt = ({ question, maps }: Shown, row: number): [number, number] | undefined =>
+  (question.sink ?? 0) > 0
+    ? [restOf(maps[0], question.words.length, row), restOf(maps[1], question.words.length, row)]
+    : undefined;
