@@ -7,6 +7,7 @@ import { defineConfig, type Plugin } from 'vite';
 import { keepToBudget } from './budget.ts';
 import { firstView } from './first-view.ts';
 import { keepFiles, workerName } from './keep.ts';
+import { asProgram } from './program.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
@@ -68,6 +69,7 @@ export default defineConfig({
   root: here('.'),
   base: './',
   plugins: [
+    asProgram,
     firstView(places, policy),
     benchmarkPeer,
     whereTo,

@@ -6,6 +6,7 @@ import { plainAttention, plainRotation } from '../../web/src/bench/plain.ts';
 import type { Outcome } from '../../web/src/bench/protocol.ts';
 import { drift, quantile, ratioOf, verdictOf } from '../../web/src/bench/statistics.ts';
 import { difference, passes, reference, workload, works } from '../../web/src/bench/workloads.ts';
+import { fastest } from '../../web/src/labs/bench/question.ts';
 import { benchNotice, linesOf, rowsOf } from '../../web/src/labs/bench/report.ts';
 import { uniform } from '../../web/src/model/random.ts';
 import { PageDriver, settled, suitsEverybody } from './page-driver.ts';
@@ -114,6 +115,23 @@ describe('the report', () => {
     expect(ratios(found('posenc, relaxed'))).toEqual([false, true]);
     expect(benchNotice(found())).toContain('times as long as posenc');
   });
+  it('names who was fastest, or nobody where the interval contains 1', () => {
+    const timed = (times: Record<string, readonly [number, number]>) =>
+      ({
+        timed: Object.entries(times).map(([name, [least, spread]]) => ({
+          name,
+          calls: 1,
+          samples: Array.from({ length: 30 }, (_, i) => least + spread * ((7 * i) % 30)),
+        })),
+      }) as unknown as Outcome;
+    const others = { 'onnxruntime-web': [3, 0], 'onnxruntime-web, MHA': [1, 0] } as const;
+    expect(fastest(timed({ posenc: [2, 0], ...others })).right).toBe(1);
+    expect(fastest(timed({ posenc: [2, 0], 'posenc, relaxed': [0.5, 0], ...others })).right).toBe(
+      0,
+    );
+    expect(fastest(timed({ posenc: [2, 0], 'plain JavaScript': [1.7, 0.02] })).right).toBe(3);
+    expect(() => fastest(timed({ posenc: [2, 0] }))).toThrow('Fewer than two');
+  });
   it('makes nobody else the measure when this library was refused', () => {
     const outcome = found('posenc');
     expect(ratios(outcome)).toEqual([false, false]);
@@ -147,10 +165,14 @@ describe('the benchmark on the page', () => {
       );
       await settled(page);
       // The end of the run before is not taken for the end of this one.
-      const step = await page.evaluate(() => {
-        (document.querySelector('#bench-run') as HTMLButtonElement).click();
-        return document.querySelector('#bench-step')?.textContent;
-      });
+      const step = await page.evaluate(
+        (where) => {
+          (document.querySelector(where) as HTMLButtonElement).click();
+          return document.querySelector('#bench-step')?.textContent;
+        },
+        // An answer to the question is a run too.
+        work === 'rotation' ? '#bench .guess button' : '#bench-run',
+      );
       expect(step).toBe('Starting…');
       await page.waitForSelector(done);
       const rows = await page.locator('#bench-table tbody tr').evaluateAll((all) =>
@@ -172,6 +194,9 @@ describe('the benchmark on the page', () => {
       for (const { cells, passed } of rows)
         if (passed === '1') expect(Number(cells[2])).toBeGreaterThan(0);
     }
+    expect(await page.locator('#bench .guess-answer').textContent()).toMatch(
+      /^(As you expected|Not so: ).*Medians: .*posenc.* ms/,
+    );
     expect(requests.filter((url) => url.includes('onnxruntime')).length).toBeGreaterThan(1);
     expect(await page.locator('#bench .notice-text').textContent()).toContain('too few to compare');
     expect(await suitsEverybody(page, 'bench')).toEqual([]);

@@ -10,6 +10,7 @@ import { freeNotice, ladderNotice } from '../../web/src/labs/ladder-notice.ts';
 import { wordCount } from '../../web/src/labs/notices.ts';
 import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { untouched } from '../../web/src/model/settings.ts';
+import { toneOf } from '../../web/src/parts/sound.ts';
 import { columnsOf, PageDriver, saved, settled, suitsEverybody } from './page-driver.ts';
 
 const manifest = encodings as unknown as readonly EncodingInfo[];
@@ -144,6 +145,29 @@ describe('the wavelength ladder', () => {
   });
 });
 
+describe('a curve as a tone', () => {
+  const heard = (values: number[], logarithmic = false) =>
+    toneOf({ name: 'curve', values, places: values.map((_, i) => i), logarithmic });
+  it('is the higher the higher the value, two octaves in all, and silent where there is none', () => {
+    const rising = heard([-1, 0, 3]);
+    expect([rising.low, rising.high]).toEqual([-1, 3]);
+    const { frequencies, gains } = rising;
+    expect(frequencies[0]).toBeCloseTo(220, 3);
+    expect(frequencies.at(-1)).toBeCloseTo(880, 3);
+    for (let i = 1; i < frequencies.length; i += 1)
+      expect(frequencies[i]).toBeGreaterThan(frequencies[i - 1] as number);
+    expect([gains[0], gains.at(-1)]).toEqual([0, 0]);
+    expect(gains[128]).toBeGreaterThan(0.1);
+    const broken = heard([0, 1, Number.NaN, Number.NaN, 0, 1]);
+    expect(broken.gains[128]).toBe(0);
+    expect(broken.frequencies.every(Number.isFinite)).toBe(true);
+    expect(heard([5, 5]).frequencies[9]).toBeCloseTo(440, 3);
+    // A decade is a decade wherever it lies.
+    expect(heard([1, 10, 100], true).frequencies[128]).toBeCloseTo(440, -1);
+    expect(rising.columns[255]).toBe(2);
+  });
+});
+
 describe('side by side', () => {
   let driver: PageDriver;
   beforeAll(async () => {
@@ -152,7 +176,7 @@ describe('side by side', () => {
   afterAll(() => driver?.stop());
 
   it('puts up to four on one axis, shares them, and suits everybody', async () => {
-    const { page, complaints, close } = await driver.open('#v1&lab=atlas&len=64');
+    const { page, complaints, requests, close } = await driver.open('#v1&lab=atlas&len=64');
     await page.locator('#compare').scrollIntoViewIfNeeded();
     await page.waitForSelector('#compare[data-loaded]');
     await page.selectOption('#compare-2', 't5');
@@ -181,9 +205,23 @@ describe('side by side', () => {
       expect(await page.locator('.compare-card .control-error').count(), id).toBe(0);
     }
     expect(await page.locator('#ladder-plot').isVisible()).toBe(true);
+    const sound = () => requests.filter((url) => /\/sound-/.test(url)).length;
+    const listen = page.locator('#ladder button[aria-describedby^="listen-"]');
+    expect(sound()).toBe(0);
+    await listen.press('Enter');
+    await expect.poll(() => listen.textContent()).toBe('Silence');
+    expect(sound()).toBe(1);
+    await expect.poll(() => listen.textContent(), { timeout: 10_000 }).toBe('Listen');
+    await expect.poll(() => page.locator('#live').textContent()).toMatch(/^RoPE: from 6\.283 to /);
+    const atlasListen = page.locator('#atlas-body button[aria-describedby^="listen-"]');
+    await atlasListen.click();
+    await expect.poll(() => atlasListen.textContent()).toBe('Silence');
+    await atlasListen.click();
+    expect(await atlasListen.textContent()).toBe('Listen');
     // The page scrolls under the pointer, which where it rests now may come to lie on a figure and move its cursor.
     await page.mouse.move(0, 0);
     await page.locator('#ladder-plot').focus();
+    await page.keyboard.press('Home');
     for (let i = 0; i < 3; i += 1) await page.keyboard.press('ArrowRight');
     expect(await page.locator('#atlas-body .readout').textContent()).toContain('pair 3');
     await page.locator('#atlas-map').focus();

@@ -42,8 +42,8 @@ export class PageDriver {
     return new PageDriver(browser, inject('page').address);
   }
 
-  /** The text of an element of a page in a folder of its own, once there is some. */
-  async run(folder: string, selector: string): Promise<string> {
+  /** The text of an element of a page in a folder of its own, once there are so many lines of it. */
+  async run(folder: string, selector: string, lines = 1): Promise<string> {
     const { server, address } = await serve(folder);
     // Its script stands in the page, as in the pages of people who try something out.
     const context = await this.browser.newContext({ bypassCSP: true });
@@ -51,7 +51,13 @@ export class PageDriver {
     try {
       const page = await context.newPage();
       await page.goto(address);
-      await page.waitForFunction((where) => document.querySelector(where)?.textContent, selector);
+      await page.waitForFunction(
+        ([where, least]) => {
+          const text = document.querySelector(where)?.textContent ?? '';
+          return text.trim() !== '' && text.trim().split('\n').length >= least;
+        },
+        [selector, lines] as const,
+      );
       return (await page.locator(selector).textContent()) ?? '';
     } finally {
       await context.close();

@@ -3,8 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodings, load } from '../../dist/index.node.js';
 import { workersFor } from '../../web/src/labs/train/course.ts';
-import earlier from '../../web/src/labs/train/earlier.json';
-import type { Earlier } from '../../web/src/labs/train/earlier.ts';
+import { earlier, looksLike } from '../../web/src/labs/train/earlier.ts';
 import { usualPupils } from '../../web/src/labs/train/pupils.ts';
 import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { normal, uniform } from '../../web/src/model/random.ts';
@@ -28,8 +27,11 @@ import {
   batchOf,
   delay,
   examLengths,
+  labelsOf,
   lessons,
+  probeOf,
   questions,
+  sourcesOf,
   tasks,
   vocabulary,
 } from '../../web/src/train/tasks.ts';
@@ -152,6 +154,22 @@ describe('tasks', () => {
       });
     }
   });
+  it.each(tasks)('%s knows the place of each answer', (task) => {
+    const batch = probeOf(task, 8);
+    const { tokens, beside, rows: asked, targets, length } = batch;
+    const sources = sourcesOf(task, batch);
+    expect(sources.filter((source) => source >= 0)).toHaveLength(asked.length);
+    asked.forEach((row, i) => {
+      const source = sources[row] as number;
+      expect(source).toBeLessThan(row);
+      const said = task === 'copy' ? tokens[source] : beside[source];
+      const first = task === 'copy' ? 0 : vocabulary.recall - answers.recall;
+      expect(said).toBe((targets[i] as number) + first);
+    });
+    const labels = labelsOf(task, batch);
+    expect(labels).toHaveLength(length);
+    expect(labels.at(-1)).toMatch(task === 'copy' ? /^[a-p]$/ : /^\d+\?$/);
+  });
   it('lessons are the same for a seed, and others for another', () => {
     const of = (seed: number) => [...lessons('copy', 16, seed)(4).tokens];
     expect(of(1)).toEqual(of(1));
@@ -205,13 +223,20 @@ describe('the decoder', () => {
 
   it('learns, and the same way each time: as the runs that come with the page', async () => {
     const pe = (await load()) as unknown as Package;
-    const known = (earlier as unknown as Earlier).runs.find(
+    const before = await earlier();
+    const known = before.runs.find(
       ({ id, setup }) => id === usual[2] && setup.task === 'copy' && setup.longest === 8,
     );
     expect(known).toBeDefined();
     if (!known) return;
     const run = new Run(pe, infoOf(known.id), known.setup);
     const exams: Exam[] = [];
+    const stored = looksLike(before, known.setup, known.id);
+    expect(stored.map(({ step }) => step)).toEqual([0, 100, 400]);
+    // As bytes: half of 1/255.
+    run.look().forEach((weight, i) => {
+      expect(Math.abs(weight - (stored[0]?.weights[i] ?? 9))).toBeLessThan(0.00197);
+    });
     while (run.step < 50) {
       const exam = run.advance();
       if (exam) exams.push(exam);

@@ -8,6 +8,8 @@ export class Cursor {
   active = false;
   /** Pinned: the pointer no longer moves it. */
   pinned = false;
+  /** Moves now without anybody having asked where it is. */
+  quiet = false;
   #columns = 1;
   #rows = 1;
   readonly #listeners: (() => void)[] = [];
@@ -27,6 +29,12 @@ export class Cursor {
     this.row = Math.max(0, Math.min(this.#rows - 1, row));
     this.active = true;
     this.#tell();
+  }
+  /** Along with a tone, which says where it is. */
+  glide(column: number): void {
+    this.quiet = true;
+    this.moveTo(column);
+    this.quiet = false;
   }
   pin(pinned: boolean): void {
     this.pinned = pinned;

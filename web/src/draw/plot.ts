@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several curves over one axis. Each has a colour, a dash and a letter, so that no two are told apart by colour alone.
 import { svg } from '../dom.ts';
+import { type Band, bandOf } from './band.ts';
 import type { Cursor, Window } from './cursor.ts';
 import { decimated } from './curve.ts';
+import { lettersOf } from './letters.ts';
 import { compact, logTicks, ticks } from './scale.ts';
 import { Stage, type Steps } from './stage.ts';
 
@@ -15,6 +17,8 @@ export interface Series {
   readonly values: ArrayLike<number>;
   /** Beneath the others, thin. */
   readonly faint?: boolean;
+  /** What it stands in the middle of. */
+  readonly band?: Band;
 }
 export interface Mark {
   readonly at: number;
@@ -108,8 +112,9 @@ export class Plot {
       low = Math.min(low, value);
       high = Math.max(high, value);
     };
-    for (const { values } of data.series)
-      for (let i = from; i < from + count; i += 1) take(values[i] as number);
+    for (const { values, band } of data.series)
+      for (const one of band ? [values, band.low, band.high] : [values])
+        for (let i = from; i < from + count; i += 1) take(one[i] as number);
     for (const { at } of data.levels ?? []) take(at);
     if (low > high) return data.yLog ? [0.1, 10] : [0, 1];
     if (data.yLog) return low === high ? [low / 2, high * 2] : [low / 1.15, high * 1.15];
@@ -199,11 +204,17 @@ export class Plot {
     const order = data.series
       .map((_, i) => i)
       .sort((a, b) => Number(a === chosen) - Number(b === chosen));
+    const within = (value: number): number => y(Math.max(low, Math.min(high, value)));
+    for (const { band, look } of data.series)
+      if (band) {
+        const at = (column: number): number => x(data.xs[column] as number);
+        marks.push(...bandOf(band, [from, count], at, within, `look${look % looks}`));
+      }
     for (const i of order) {
       const one = data.series[i] as Series;
       marks.push(...this.#line(data, one, i === chosen, budget, x, y, [low, high]));
     }
-    marks.push(...this.#letters(data, y, right, [low, high]));
+    marks.push(...lettersOf(data.series, this.window, frame, y, [low, high], looks));
     const { column, active } = this.cursor;
     if (active && column >= from && column < from + count) {
       const place = x(data.xs[column] as number);
@@ -263,40 +274,5 @@ export class Plot {
         );
       }
     return drawn;
-  }
-
-  /** A letter at the end of each curve, moved apart where they would meet. */
-  #letters(
-    data: PlotData,
-    y: (value: number) => number,
-    right: number,
-    [low, high]: [number, number],
-  ): SVGElement[] {
-    const { from, count } = this.window;
-    const ends = data.series
-      .filter((one) => one.letter !== '')
-      .map((one) => {
-        let column = from + count - 1;
-        while (column > from && !Number.isFinite(one.values[column] as number)) column -= 1;
-        const value = one.values[column] as number;
-        const shown = Math.max(low, Math.min(high, Number.isFinite(value) ? value : low));
-        return { one, at: y(shown) };
-      })
-      .sort((a, b) => a.at - b.at);
-    const step = Math.min(15, this.stage.frame.height / Math.max(1, ends.length));
-    for (let i = 1; i < ends.length; i += 1) {
-      const before = ends[i - 1] as { at: number };
-      const here = ends[i] as { at: number };
-      here.at = Math.max(here.at, before.at + step);
-    }
-    let limit = this.stage.frame.top + this.stage.frame.height;
-    for (let i = ends.length - 1; i >= 0; i -= 1) {
-      const here = ends[i] as { at: number };
-      here.at = Math.min(here.at, limit);
-      limit = here.at - step;
-    }
-    return ends.map(({ one, at }) =>
-      svg('text', { class: `letter look${one.look % looks}`, x: right + 8, y: at + 5 }, one.letter),
-    );
   }
 }

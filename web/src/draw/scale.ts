@@ -73,3 +73,7 @@ export function compact(value: number): string {
   const [unit, letter] = size >= 1e9 ? [1e9, 'G'] : size >= 1e6 ? [1e6, 'M'] : [1e3, 'k'];
   return `${brief(value / (unit as number))}${letter}`;
 }
+
+/** A word where there is room for so many letters. */
+export const shortened = (word: string, most: number): string =>
+  word.length > most ? `${word.slice(0, most - 1)}…` : word;

@@ -5,10 +5,8 @@ import { announce, box, byId, framed, h, setText } from '../dom.ts';
 import { Window } from '../draw/cursor.ts';
 import { Curves } from '../draw/curve.ts';
 import { HeatMap, Legend } from '../draw/heatmap.ts';
-import { centred } from '../draw/raster.ts';
-import { brief, exact, ticks } from '../draw/scale.ts';
+import { exact } from '../draw/scale.ts';
 import { type Engine, manifest, type Problem, problemOf } from '../engine.ts';
-import { diverging } from '../model/colour.ts';
 import type { EncodingInfo } from '../model/manifest.ts';
 import { untouched } from '../model/settings.ts';
 import { infoOf, lengths, type State, type Store } from '../model/state.ts';
@@ -21,10 +19,12 @@ import { copy } from '../parts/save.ts';
 import { isDark, onTheme } from '../theme.ts';
 import { atlasCursor } from './atlas-cursor.ts';
 import { numbersOf, type Shown, saveCsv, savePng } from './atlas-export.ts';
+import { curvesOf, mapOf } from './atlas-figures.ts';
+import { atlasListen } from './atlas-listen.ts';
 import { atlasQuestion } from './atlas-question.ts';
 import { facts } from './facts.ts';
 import { Gallery } from './gallery.ts';
-import { atlasNotice, curveSentence } from './notices.ts';
+import { atlasNotice } from './notices.ts';
 
 /** What the figures depend on, besides the head where there is one for each. */
 const drawn = ['encoding', 'settings', 'length', 'logarithmic'] as const;
@@ -100,6 +100,7 @@ export class AtlasLab {
             this.#table.toggle,
             button('CSV', () => this.#export(saveCsv)),
             button('PNG', () => this.#export(savePng)),
+            ...atlasListen(() => this.#picture),
             button('Copy as code', () => void copy(this.#code(), 'Code')),
           ),
           this.#table.root,
@@ -212,48 +213,14 @@ export class AtlasLab {
   }
 
   #show(state: State, info: EncodingInfo, picture: Picture): void {
-    const { columns, rows, first, cells } = picture;
+    const { columns, rows } = picture;
     this.#cursor.fit(columns, rows);
     this.#window.fit(columns);
-    const colours = diverging(isDark());
-    const range = centred(cells);
-    // One frame for both, so that a distance stands at the same place in map and curve.
-    const margins = { left: 58, right: picture.perRow ? 62 : 12 };
-    const wanted = Math.max(3, Math.floor((this.#map.stage.size.width || 600) / 80));
-    const from = first + this.#window.from;
-    const columnTicks = ticks(from, from + this.#window.count - 1, wanted)
-      .filter(Number.isInteger)
-      .map((value) => ({ at: value - first, text: brief(value) }));
-    const rowTicks = ticks(0, rows - 1, Math.min(rows, 8))
-      .filter(Number.isInteger)
-      .map((value) => ({ at: value, text: String(value) }));
-    const name = picture.columnName === 'distance' ? 'distance δ' : 'position';
-    this.#map.show({
-      columns,
-      rows,
-      cells,
-      range,
-      colours,
-      columnTicks,
-      margins,
-      rowTicks,
-      columnName: name,
-      rowName: picture.rowName,
-      label: `${info.title}: map of ${rows} ${picture.rowName}${rows === 1 ? '' : 's'} by ${columns} ${picture.columnName}s, ${picture.cellName} from ${brief(range.low)} to ${brief(range.high)}.`,
-    });
-    this.#curves.show({
-      columns,
-      first,
-      curves: picture.curves,
-      perRow: picture.perRow,
-      logarithmic: state.logarithmic,
-      baseline: picture.baseline,
-      margins,
-      name: picture.curveName,
-      columnName: 'distance δ',
-      label: curveSentence(info, picture),
-    });
-    this.#legend.show(picture.cellName, range, colours);
+    const width = this.#map.stage.size.width || 600;
+    const map = mapOf(info, picture, this.#window, width, isDark());
+    this.#map.show(map);
+    this.#curves.show(curvesOf(info, picture, state.logarithmic));
+    this.#legend.show(picture.cellName, map.range, map.colours);
     this.#table.show(numbersOf(info, picture));
     this.#definitions.replaceChildren(
       ...picture.definitions.map((text) => h('p', {}, text)),
@@ -284,7 +251,8 @@ export class AtlasLab {
       ),
       h('span', { class: 'pin' }, pinned ? 'pinned' : ''),
     );
-    if (active && speak) announce(`${place}: ${picture.cellName} ${cell}, ${curve?.name} ${value}`);
+    if (active && speak && !this.#cursor.quiet)
+      announce(`${place}: ${picture.cellName} ${cell}, ${curve?.name} ${value}`);
   }
   #zoom(factor: number): void {
     this.#window.zoom(factor, this.#cursor.column);

@@ -92,9 +92,14 @@ export const keys = {
   upto: number(16, 8, 16, true),
   rounds: number(400, 25, 10000, true),
   dice: number(1, 0, 999, true),
+  /** How many seeds, from that one on. */
+  throws: choice('1', '3', '5'),
+  /** Of the probe: the head, and the step of the training; -1 is the latest. */
+  eye: number(0, 0, 1, true),
+  when: number(-1, -1, 10000, true),
   pupils: text('', 256),
   /** Use it: whose program, and in which form. */
-  show: choice('order', 'atlas', 'beyond', 'words', 'config', 'bench'),
+  show: choice('order', 'atlas', 'beyond', 'words', 'config', 'bench', 'train'),
   form: choice('npm', 'page', 'node', 'torch'),
 } as const;
 

@@ -12,8 +12,8 @@ export interface Question {
   /** Of the state as it is; undefined where it makes no sense to ask. */
   ask(): string | undefined;
   readonly choices: readonly string[];
-  /** Does in the lab what was asked about, and measures it. */
-  answer(): Answer;
+  /** Does in the lab what was asked about, and measures it; a measurement may take its time, or fail. */
+  answer(): Answer | Promise<Answer>;
 }
 
 const key = 'posenc-questions';
@@ -95,13 +95,29 @@ export class Guess {
     this.show();
   }
   #choose(chosen: number): void {
-    let answer: Answer;
     try {
-      answer = this.question.answer();
+      const answer = this.question.answer();
+      if (answer instanceof Promise) void this.#wait(chosen, answer);
+      else this.#tell(chosen, answer);
     } catch (error) {
-      setText(this.#answer, error instanceof Error ? error.message : String(error));
-      return;
+      this.#fail(error);
     }
+  }
+  async #wait(chosen: number, measured: Promise<Answer>): Promise<void> {
+    setText(this.#answer, 'Measuring…');
+    for (const button of this.#buttons) button.disabled = true;
+    try {
+      this.#tell(chosen, await measured);
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      for (const button of this.#buttons) button.disabled = false;
+    }
+  }
+  #fail(error: unknown): void {
+    setText(this.#answer, error instanceof Error ? error.message : String(error));
+  }
+  #tell(chosen: number, answer: Answer): void {
     this.#answered = true;
     setText(this.#away, 'Close');
     this.#buttons.forEach((button, i) => {
@@ -113,6 +129,8 @@ export class Guess {
         ? 'As you expected.'
         : `Not so: ${this.question.choices[answer.right]?.toLowerCase()}.`;
     setText(this.#answer, `${verdict} ${answer.text}`);
+    // What was done for the answer may have made the question senseless; its answer is not.
+    this.show();
   }
   #skip(): void {
     this.#skipped = true;

@@ -5,9 +5,11 @@ import { announce, box, h, setText } from '../dom.ts';
 import { Cursor, Window } from '../draw/cursor.ts';
 import { looks, Plot, type PlotData } from '../draw/plot.ts';
 import { exact, grouped } from '../draw/scale.ts';
+import { listenButton } from './listen.ts';
 import { csvOf, NumberTable, type TableData } from './number-table.ts';
 import { download } from './save.ts';
 import { savePng, saveSvg } from './save-svg.ts';
+import type { Heard } from './sound.ts';
 
 export interface PanelData {
   readonly plot: PlotData;
@@ -66,6 +68,10 @@ export class PlotPanel {
         button('JSON', () => this.#json()),
         button('SVG', () => this.#picture(saveSvg, 'svg')),
         button('PNG', () => this.#picture(savePng, 'png')),
+        ...listenButton(
+          () => this.#heard(),
+          (column) => this.#follow(column),
+        ),
       ),
       this.#table.root,
     );
@@ -115,6 +121,22 @@ export class PlotPanel {
       }),
     );
     this.#point(false);
+  }
+
+  /** The curve under the cursor, or the first. */
+  #heard(): Heard | undefined {
+    const { plot } = this.#data ?? {};
+    const one = plot?.series[this.#cursor.active ? this.#cursor.row : 0];
+    if (!plot || !one) return undefined;
+    const { xs, xLog, yLog } = plot;
+    const places = Float64Array.from(xs, (x) => (xLog ? Math.log(Math.max(x, 1e-300)) : x));
+    return { name: one.name, values: one.values, places, logarithmic: yLog === true };
+  }
+  /** Along with a tone, whose end is announced and not its way. */
+  #follow(column: number): void {
+    this.#led = true;
+    this.#cursor.moveTo(column);
+    this.#led = false;
   }
 
   #point(speak = true): void {

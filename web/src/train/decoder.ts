@@ -5,112 +5,21 @@ import { hash, normal } from '../model/random.ts';
 import { fitted, type Options, optionsOf, type Table } from '../model/settings.ts';
 import {
   Adam,
+  added,
   crossEntropy,
-  type Linear,
   layerNorm,
   layerNormBackward,
   linear,
   linearBackward,
-  type Norm,
   type Rows,
   rectified,
   rectifiedBackward,
 } from './operators.ts';
+import type { AttentionOptions, Encoding, Package } from './package.ts';
+import { cut, type Layer, type Parts, type Shape, wider } from './parts.ts';
 import type { Batch } from './tasks.ts';
 
-/** What is used of the package. */
-export interface Encoding {
-  embed(x: Table): Table;
-  embedBackward(gradOutput: Table): Readonly<Record<string, Table>>;
-  dispose(): void;
-}
-interface AttentionOptions {
-  readonly layout: 'bnhd';
-  readonly causal: true;
-  readonly logSumExp?: true;
-  readonly encoding?: Encoding;
-}
-export interface Package {
-  encoding(id: string, options: Options): Encoding;
-  attention(
-    q: Table,
-    k: Table,
-    v: Table,
-    options: AttentionOptions,
-  ): { output: Table; logSumExp?: Table };
-  attentionBackward(
-    q: Table,
-    k: Table,
-    v: Table,
-    output: Table,
-    logSumExp: Table,
-    gradOutput: Table,
-    options: AttentionOptions,
-  ): {
-    dq: Table;
-    dk: Table;
-    dv: Table;
-    encodings: readonly Readonly<Record<string, Table>>[];
-  };
-}
-
-export interface Shape {
-  readonly width: number;
-  readonly heads: number;
-  readonly layers: number;
-  readonly vocabulary: number;
-  readonly answers: number;
-}
-
-interface Layer {
-  readonly before: Norm;
-  readonly qkv: Linear;
-  readonly out: Linear;
-  readonly between: Norm;
-  readonly up: Linear;
-  readonly down: Linear;
-}
-interface Parts {
-  readonly embedding: Rows;
-  readonly layers: readonly Layer[];
-  readonly last: Norm;
-  readonly head: Linear;
-  /** Of the encoding, by name. */
-  readonly tables: ReadonlyMap<string, Rows>;
-}
-
-/** The MLP is twice as wide as the rows. */
-const wider = 2;
-
-/** Cuts one long array into the parts of the decoder. */
-function cut(shape: Shape, tables: readonly (readonly [string, number])[], whole?: Rows) {
-  const { width, layers, vocabulary, answers } = shape;
-  let at = 0;
-  const take = (size: number): Rows => {
-    at += size;
-    return whole ? whole.subarray(at - size, at) : new Float64Array(0);
-  };
-  const norm = (): Norm => ({ gain: take(width), shift: take(width) });
-  const map = (inner: number, columns: number): Linear => ({
-    weight: take(inner * columns),
-    bias: take(columns),
-  });
-  const parts: Parts = {
-    embedding: take(vocabulary * width),
-    layers: Array.from({ length: layers }, () => ({
-      before: norm(),
-      qkv: map(width, 3 * width),
-      out: map(width, width),
-      between: norm(),
-      up: map(width, wider * width),
-      down: map(wider * width, width),
-    })),
-    last: norm(),
-    head: map(width, answers),
-    tables: new Map(tables.map(([name, size]) => [name, take(size)])),
-  };
-  return { parts, size: at };
-}
+export type { Package } from './package.ts';
 
 interface Trace {
   readonly x: Rows;
@@ -227,7 +136,8 @@ export class Decoder {
     return { shape: [sequences, length, heads, width / heads], data };
   }
 
-  #layer(layer: Layer, x: Rows, batch: Batch): { trace: Trace; y: Rows } {
+  /** Queries, keys and values of a layer, and the rows they were computed from. */
+  #qkv(layer: Layer, x: Rows, batch: Batch): Pick<Trace, 'normed' | 'q' | 'k' | 'v'> {
     const { width } = this.shape;
     const rows = batch.tokens.length;
     const normed = layerNorm(x, layer.before);
@@ -241,6 +151,11 @@ export class Decoder {
         );
       return this.#heads(batch, data);
     }) as [Table, Table, Table];
+    return { normed, q, k, v };
+  }
+  #layer(layer: Layer, x: Rows, batch: Batch): { trace: Trace; y: Rows } {
+    const { width } = this.shape;
+    const { normed, q, k, v } = this.#qkv(layer, x, batch);
     const { output, logSumExp } = this.pe.attention(q, k, v, {
       ...this.#attentionOptions(),
       logSumExp: true,
@@ -314,6 +229,16 @@ export class Decoder {
     return { loss, right };
   }
 
+  /** Who looks at whom in the last layer: [sequences, heads, places, places]. */
+  look(batch: Batch): Float32Array {
+    const { layers } = this.#parts;
+    let x = this.#start(batch);
+    for (const layer of layers.slice(0, -1)) x = this.#layer(layer, x, batch).y;
+    const { q, k, v } = this.#qkv(layers.at(-1) as Layer, x, batch);
+    const { weights } = this.pe.attention(q, k, v, { ...this.#attentionOptions(), weights: true });
+    return Float32Array.from(weights?.data ?? []);
+  }
+
   /** Loss and the gradients of all parameters. */
   slopes(batch: Batch): number {
     const { width } = this.shape;
@@ -370,8 +295,3 @@ export class Decoder {
     return loss;
   }
 }
-
-const added = (a: Rows, b: Rows): Rows => {
-  for (let i = 0; i < a.length; i += 1) a[i] = (a[i] as number) + (b[i] as number);
-  return a;
-};

@@ -200,3 +200,9 @@ export class Adam {
     }
   }
 }
+
+/** a + b, in the place of a. */
+export const added = (a: Rows, b: Rows): Rows => {
+  for (let i = 0; i < a.length; i += 1) a[i] = (a[i] as number) + (b[i] as number);
+  return a;
+};

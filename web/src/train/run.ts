@@ -9,6 +9,7 @@ import {
   examLengths,
   examOf,
   lessons,
+  probeOf,
   questions,
   type Task,
   vocabulary,
@@ -63,6 +64,7 @@ export class Run {
   readonly #decoder: Decoder;
   readonly #lesson: (sequences: number) => Batch;
   readonly #exams: readonly Batch[];
+  readonly #probe: Batch;
   #losses = 0;
   #counted = 0;
   step = 0;
@@ -78,12 +80,18 @@ export class Run {
     this.#decoder = new Decoder(pe, info, shape, seed);
     this.#lesson = lessons(task, longest, seed);
     this.#exams = examLengths(longest).map((n) => examOf(task, n, fixed.exam));
+    this.#probe = probeOf(task, longest);
   }
   get parameters(): number {
     return this.#decoder.count;
   }
   get finished(): boolean {
     return this.step >= this.setup.steps;
+  }
+
+  /** Attention over the probe as it is now: [heads, places, places]. */
+  look(): Float32Array {
+    return this.#decoder.look(this.#probe);
   }
 
   /** A step; the exam where one is due. */

@@ -92,3 +92,25 @@ export const examLengths = (longest: number): number[] =>
   [0.5, 0.75, 1, 1.25, 1.5, 2, 3, 4, 6, 8]
     .map((times) => Math.round(times * longest))
     .filter((n) => n > delay);
+
+/** One sequence of the longest length trained on, the same for every run, to watch attention with. */
+export const probeOf = (task: Task, longest: number): Batch =>
+  batchOf(task, 1, longest, uniform(hash(`probe:${task}:${longest}`)));
+
+const letterOf = (token: number): string => String.fromCharCode(97 + token);
+
+/** The places of a sequence in words. */
+export const labelsOf = (task: Task, { tokens, beside }: Batch): string[] =>
+  Array.from(tokens, (token, place) => {
+    if (task === 'copy') return letterOf(token);
+    const value = beside[place] as number;
+    return value < 0 ? `${token}?` : `${token}=${letterOf(value - keys)}`;
+  });
+
+/** For each place that asks, the place that holds the answer; -1 elsewhere. Of a single sequence. */
+export function sourcesOf(task: Task, { tokens, rows }: Batch): Int32Array {
+  const sources = new Int32Array(tokens.length).fill(-1);
+  for (const row of rows)
+    sources[row] = task === 'copy' ? row - delay : tokens.indexOf(tokens[row] as number);
+  return sources;
+}

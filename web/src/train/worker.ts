@@ -3,7 +3,7 @@
 import { load } from 'posenc';
 import { manifest, problemOf } from '../engine.ts';
 import type { Package } from './decoder.ts';
-import type { Command, News } from './protocol.ts';
+import { type Command, keyOf, type News } from './protocol.ts';
 import { Run } from './run.ts';
 
 const tell = (news: News): void => postMessage(news);
@@ -17,15 +17,17 @@ let working = false;
 const { port1, port2 } = new MessageChannel();
 port1.onmessage = () => turn();
 
-function attempt(id: string, action: () => void): void {
+function attempt(key: string, action: () => void): void {
   try {
     action();
   } catch (error) {
-    runs.get(id)?.dispose();
-    runs.delete(id);
-    tell({ kind: 'failed', id, message: problemOf(error).message });
+    runs.get(key)?.dispose();
+    runs.delete(key);
+    tell({ kind: 'failed', key, message: problemOf(error).message });
   }
 }
+const look = (key: string, run: Run): void =>
+  tell({ kind: 'look', key, step: run.step, weights: run.look() });
 
 function turn(): void {
   if (allowed <= 0 || runs.size === 0) {
@@ -34,16 +36,18 @@ function turn(): void {
     return;
   }
   allowed -= 1;
-  for (const [id, run] of runs)
-    attempt(id, () => {
+  for (const [key, run] of runs)
+    attempt(key, () => {
       const start = performance.now();
       const exam = run.advance();
-      tell({ kind: 'at', id, step: run.step, milliseconds: performance.now() - start });
-      if (exam) tell({ kind: 'exam', id, exam });
+      tell({ kind: 'at', key, step: run.step, milliseconds: performance.now() - start });
+      // The exam of the first step is that of before it, and so was its look.
+      if (exam && exam.step > 0) look(key, run);
+      if (exam) tell({ kind: 'exam', key, exam });
       if (!run.finished) return;
       run.dispose();
-      runs.delete(id);
-      tell({ kind: 'finished', id });
+      runs.delete(key);
+      tell({ kind: 'finished', key });
     });
   port2.postMessage(0);
 }
@@ -55,24 +59,28 @@ function work(steps: number): void {
   port2.postMessage(0);
 }
 
-async function begin({ setup, ids }: Command & { kind: 'begin' }): Promise<void> {
+async function begin({ setup, pupils }: Command & { kind: 'begin' }): Promise<void> {
   const pe = (await load()) as unknown as Package;
   runs = new Map();
-  for (const id of ids)
-    attempt(id, () => {
-      const info = manifest.find((one) => one.id === id);
-      if (!info) throw new Error(`the package has no encoding ${id}`);
-      const run = new Run(pe, info, setup);
-      runs.set(id, run);
-      tell({ kind: 'made', id, parameters: run.parameters });
+  for (const who of pupils) {
+    const key = keyOf(who);
+    attempt(key, () => {
+      const info = manifest.find((one) => one.id === who.id);
+      if (!info) throw new Error(`the package has no encoding ${who.id}`);
+      const run = new Run(pe, info, { ...setup, seed: who.seed });
+      runs.set(key, run);
+      tell({ kind: 'made', key, parameters: run.parameters });
+      look(key, run);
     });
+  }
 }
 
 let begun: Promise<void> = Promise.resolve();
 addEventListener('message', ({ data }: MessageEvent<Command>) => {
   if (data.kind === 'begin')
     begun = begin(data).catch((error: unknown) => {
-      for (const id of data.ids) tell({ kind: 'failed', id, message: problemOf(error).message });
+      for (const who of data.pupils)
+        tell({ kind: 'failed', key: keyOf(who), message: problemOf(error).message });
     });
   else
     void begun.then(() =>

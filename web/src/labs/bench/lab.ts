@@ -8,10 +8,12 @@ import type { Engine } from '../../engine.ts';
 import { fallbacks, type Values } from '../../model/keys.ts';
 import type { Store } from '../../model/state.ts';
 import { ChoiceControl, SwitchControl } from '../../parts/control.ts';
+import type { Guess } from '../../parts/guess.ts';
 import { PlotPanel } from '../../parts/plot-panel.ts';
 import { offer } from '../../parts/programs.ts';
 import { copy } from '../../parts/save.ts';
 import { benchCode } from './code.ts';
+import { benchQuestion } from './question.ts';
 import { benchNotice, type Card, cardOf, jsonOf, markdownOf, resultTable } from './report.ts';
 
 const letters = 'ABCDEFG';
@@ -23,6 +25,7 @@ const workNames: readonly (readonly [Work, string])[] = [
 ];
 const sizeNames = { usual: 'Usual', small: 'Small', large: 'Large', tiny: 'Tiny' };
 const batch = 20;
+const megabytes = (benchmarkPeer.bytes / 1e6).toFixed(1);
 
 interface Battery {
   readonly charging: boolean;
@@ -83,12 +86,15 @@ class BenchLab {
     'bench-samples',
     'A sample is the mean of as many calls as fill 20 ms. Contenders take turns, forwards and backwards, so what slows the machine slows all of them.',
   );
+  readonly #guess: Guess;
   readonly #ways = box(
     'button-row',
     h('button', { type: 'button', click: () => this.#copy(markdownOf) }, 'Copy as Markdown'),
     h('button', { type: 'button', click: () => this.#copy(jsonOf) }, 'Copy as JSON'),
   );
   #worker: Worker | undefined;
+  /** Who waits for the end of a run. */
+  #waiting: { done(outcome: Outcome): void; failed(reason: Error): void } | undefined;
   #found: { outcome: Outcome; card: Card } | undefined;
 
   constructor(private readonly store: Store) {
@@ -114,7 +120,7 @@ class BenchLab {
       'peer',
       {
         name: `Against onnxruntime-web ${benchmarkPeer.version}`,
-        doc: `${(benchmarkPeer.bytes / 1e6).toFixed(1)} MB come from this site at the click, a quarter of that where the server packs them.`,
+        doc: `${megabytes} MB come from this site at the click, a quarter of that where the server packs them.`,
       },
       choose('peer'),
       false,
@@ -128,9 +134,11 @@ class BenchLab {
       choose('wrong'),
       false,
     );
+    this.#guess = benchQuestion(store, new Map(workNames), megabytes, () => this.#asked());
     this.#panel.root.hidden = true;
     this.#ways.hidden = true;
     byId('bench-body').append(
+      this.#guess.root,
       box('words-switches', this.#work.root, this.#size.root),
       box('words-switches', this.#peer.root, this.#wrong.root),
       box('button-row', this.#run, this.#stop, this.#progress, this.#step),
@@ -154,9 +162,18 @@ class BenchLab {
     this.#size.show(size, true);
     this.#peer.show(peer, true);
     this.#wrong.show(wrong, true);
-    setText(this.#run, peer ? `Load ${(benchmarkPeer.bytes / 1e6).toFixed(1)} MB and run` : 'Run');
+    this.#guess.show();
+    setText(this.#run, peer ? `Load ${megabytes} MB and run` : 'Run');
   }
 
+  /** A run, for someone who waits for what it finds. */
+  #asked(): Promise<Outcome> {
+    if (this.#worker) return Promise.reject(new Error('A run is on; wait for its end.'));
+    return new Promise((done, failed) => {
+      this.#waiting = { done, failed };
+      this.#start();
+    });
+  }
   #start(): void {
     const { work, size, samples, peer, wrong } = this.store.get().values;
     const at = (name: string): string =>
@@ -203,15 +220,20 @@ class BenchLab {
       const card = cardOf(news.outcome, await browserCard());
       // Stopped meanwhile.
       if (this.#worker !== worker) return;
+      const waiting = this.#waiting;
+      this.#waiting = undefined;
       this.#end('Done.');
       this.#found = { outcome: news.outcome, card };
       this.#draw();
+      waiting?.done(news.outcome);
     }
   }
   #end(text: string): void {
     if (!this.#worker) return;
     this.#worker.terminate();
     this.#worker = undefined;
+    this.#waiting?.failed(new Error(text));
+    this.#waiting = undefined;
     this.#run.disabled = false;
     // A focused button that hides itself would drop the keyboard back to the top of the page.
     if (document.activeElement === this.#stop) this.#run.focus();

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The workers that train, and what came of it so far.
-import type { Command, News } from '../../train/protocol.ts';
+import { type Command, keyOf, type News, type Who } from '../../train/protocol.ts';
 import type { Exam, Setup } from '../../train/run.ts';
 
-export interface Pupil {
-  readonly id: string;
+/** Attention over the probe at a step. */
+export interface Look {
+  readonly step: number;
+  readonly weights: Float32Array;
+}
+/** More looks than this are thinned out, every second one: a long run would fill the memory with maps. */
+const mostLooks = 48;
+
+export interface Pupil extends Who {
   readonly exams: Exam[];
+  looks: Look[];
   step: number;
   /** Of a step, in milliseconds; the mean of the latest. */
   pace: number;
@@ -13,9 +21,10 @@ export interface Pupil {
   problem: string | undefined;
 }
 
-const fresh = (id: string): Pupil => ({
-  id,
+const fresh = (who: Who): Pupil => ({
+  ...who,
   exams: [],
+  looks: [],
   step: 0,
   pace: Number.NaN,
   parameters: 0,
@@ -37,27 +46,28 @@ export class Course {
 
   constructor(
     readonly setup: Setup,
-    ids: readonly string[],
+    who: readonly Who[],
     private readonly changed: (news: 'exam' | 'pace' | 'phase') => void,
   ) {
-    this.pupils = ids.map(fresh);
+    this.pupils = who.map(fresh);
   }
 
   #begin(): void {
-    const ids = this.pupils.map(({ id }) => id);
-    const count = workersFor(ids.length, navigator.hardwareConcurrency || 2);
+    const all = this.pupils.map(({ id, seed }): Who => ({ id, seed }));
+    const count = workersFor(all.length, navigator.hardwareConcurrency || 2);
     this.#workers = Array.from({ length: count }, (_, i) => {
       const worker = new Worker(new URL('../../train/worker.ts', import.meta.url), {
         type: 'module',
       });
-      const mine = ids.filter((__, place) => place % count === i);
+      const mine = all.filter((__, place) => place % count === i);
       worker.onmessage = ({ data }: MessageEvent<News>) => this.#hear(data);
       worker.onerror = ({ message }) => {
-        for (const id of mine) this.#hear({ kind: 'failed', id, message: message || 'it stopped' });
+        for (const who of mine)
+          this.#hear({ kind: 'failed', key: keyOf(who), message: message || 'it stopped' });
         this.#hear({ kind: 'resting' });
       };
       const { setup } = this;
-      worker.postMessage({ kind: 'begin', setup, ids: mine } satisfies Command);
+      worker.postMessage({ kind: 'begin', setup, pupils: mine } satisfies Command);
       return worker;
     });
   }
@@ -97,7 +107,7 @@ export class Course {
       }
       return;
     }
-    const pupil = this.pupils.find(({ id }) => id === news.id);
+    const pupil = this.pupils.find((one) => keyOf(one) === news.key);
     if (!pupil) return;
     if (news.kind === 'made') pupil.parameters = news.parameters;
     else if (news.kind === 'at') {
@@ -110,8 +120,12 @@ export class Course {
     } else if (news.kind === 'exam') {
       pupil.exams.push(news.exam);
       this.changed('exam');
+    } else if (news.kind === 'look') {
+      const { step, weights } = news;
+      pupil.looks.push({ step, weights });
+      if (pupil.looks.length > mostLooks) pupil.looks = pupil.looks.filter((_, i) => i % 2 === 0);
     } else {
-      this.#ended.add(news.id);
+      this.#ended.add(news.key);
       if (news.kind === 'failed') pupil.problem = news.message;
       this.changed('exam');
     }

@@ -1,48 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accuracy against length, and loss against steps; runs made before are drawn faintly beneath the ones of now.
+// Accuracy against length, with a band over seeds, and loss against steps; runs made before are drawn faintly beneath the ones
+// of now.
 import type { Series } from '../../draw/plot.ts';
 import type { PanelData } from '../../parts/plot-panel.ts';
 import { askedAt, type Exam, type Setup } from '../../train/run.ts';
 import { examLengths } from '../../train/tasks.ts';
+import { type Spread, spreadOf } from './spread.ts';
 
 export interface Curve {
   readonly title: string;
   readonly letter: string;
   readonly look: number;
-  readonly now: readonly Exam[];
-  readonly before: readonly Exam[];
+  /** Exams of the runs of now and of those made before, one list for each seed; the seed chosen comes first. */
+  readonly now: readonly (readonly Exam[])[];
+  readonly before: readonly (readonly Exam[])[];
+  /** Those of the chosen seed among the runs made before. */
+  readonly same: readonly Exam[];
 }
 
 export const percent = (share: number): string => `${Math.round(100 * share)}\u00a0%`;
 
-/** Shares of right answers at the lengths of the exam, by the latest exam; none before there is one. */
-export function sharesOf(exams: readonly Exam[], asked: readonly number[]): Float64Array {
-  const last = exams.at(-1);
-  return Float64Array.from(asked, (count, i) => (last ? (last.right[i] ?? 0) / count : Number.NaN));
-}
+const named = (name: string, { seeds }: Spread): string =>
+  seeds > 1 ? `${name}, median of ${seeds} seeds` : name;
 
-/** The letter stands at the end of one of the two: of the run of now, or of the one that is complete. */
-const both = (
+/** A band only around one of the two, as eight would hide each other. */
+function accuracySeries(curves: readonly Curve[], asked: readonly number[]): Series[] {
+  return curves.flatMap(({ title, letter, look, now, before }) => {
+    const [current, earlier] = [spreadOf(now, asked), spreadOf(before, asked)];
+    const series: Series[] = [];
+    const banded = (current?.seeds ?? 0) > 1;
+    if (earlier)
+      series.push({
+        name: named(`${title}, made before`, earlier),
+        letter: current ? '' : letter,
+        look,
+        values: earlier.middle,
+        faint: true,
+        ...(!banded && earlier.seeds > 1 ? { band: earlier } : {}),
+      });
+    if (current)
+      series.push({
+        name: named(title, current),
+        letter,
+        look,
+        values: current.middle,
+        ...(banded ? { band: current } : {}),
+      });
+    return series;
+  });
+}
+/** Of the chosen seed; the letter stands at the end of the run that is complete. */
+const lossSeries = (
   curves: readonly Curve[],
   of: (exams: readonly Exam[]) => ArrayLike<number>,
-  complete = false,
 ): Series[] =>
-  curves.flatMap(({ title, letter, look, now, before }) => [
-    ...(before.length
-      ? [
-          {
-            name: `${title}, made before`,
-            letter: complete || !now.length ? letter : '',
-            look,
-            values: of(before),
-            faint: true,
-          },
-        ]
-      : []),
-    ...(now.length
-      ? [{ name: title, letter: complete && before.length ? '' : letter, look, values: of(now) }]
-      : []),
-  ]);
+  curves.flatMap(({ title, letter, look, now, same }) => {
+    const [current = []] = now;
+    return [
+      ...(same.length
+        ? [{ name: `${title}, made before`, letter, look, values: of(same), faint: true }]
+        : []),
+      ...(current.length
+        ? [{ name: title, letter: same.length ? '' : letter, look, values: of(current) }]
+        : []),
+    ];
+  });
 
 export function accuracyPanel(
   curves: readonly Curve[],
@@ -52,7 +74,16 @@ export function accuracyPanel(
   const { task, longest } = setup;
   const lengths = examLengths(longest);
   const asked = askedAt(task, longest);
-  const series = both(curves, (exams) => sharesOf(exams, asked));
+  const series = accuracySeries(curves, asked);
+  const columns = series.flatMap(({ name, values, band }) => [
+    { name, values },
+    ...(band
+      ? [
+          { name: `${name}, worst seed`, values: band.low },
+          { name: `${name}, best seed`, values: band.high },
+        ]
+      : []),
+  ]);
   return {
     title: 'Right answers against length',
     plot: {
@@ -78,8 +109,8 @@ export function accuracyPanel(
       lines: lengths.length,
       lineName: 'length',
       lineText: (line) => String(lengths[line]),
-      columns: series.map(({ name }) => name),
-      cell: (line, column) => series[column]?.values[line] ?? Number.NaN,
+      columns: columns.map(({ name }) => name),
+      cell: (line, column) => columns[column]?.values[line] ?? Number.NaN,
     },
     remarks,
   };
@@ -88,19 +119,16 @@ export function accuracyPanel(
 export function lossPanel(curves: readonly Curve[], remarks: string[]): PanelData {
   const steps = [
     ...new Set(
-      curves.flatMap(({ now, before }) =>
-        [...now, ...before].filter(({ loss }) => loss !== null).map(({ step }) => step),
+      curves.flatMap(({ now, same }) =>
+        [...(now[0] ?? []), ...same].filter(({ loss }) => loss !== null).map(({ step }) => step),
       ),
     ),
   ].sort((a, b) => a - b);
-  const series = both(
-    curves,
-    (exams) =>
-      Float64Array.from(
-        steps,
-        (step) => exams.find((exam) => exam.step === step)?.loss ?? Number.NaN,
-      ),
-    true,
+  const series = lossSeries(curves, (exams) =>
+    Float64Array.from(
+      steps,
+      (step) => exams.find((exam) => exam.step === step)?.loss ?? Number.NaN,
+    ),
   );
   return {
     title: 'Loss while it learns',
@@ -137,7 +165,7 @@ export function trainNotice(curves: readonly Curve[], { task, longest }: Setup):
   const found = curves
     .map(({ title, now, before }) => ({
       title,
-      shares: sharesOf(now.length ? now : before, asked),
+      shares: (spreadOf(now, asked) ?? spreadOf(before, asked))?.middle ?? [],
     }))
     .map(({ title, shares }) => ({
       title,

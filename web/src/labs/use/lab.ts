@@ -24,6 +24,7 @@ const labNames: readonly (readonly [Values['show'], string])[] = [
   ['words', 'Words'],
   ['config', 'Config'],
   ['bench', 'Speed'],
+  ['train', 'Train'],
 ];
 const notes: Record<Form, string> = {
   npm: 'The whole file: it runs as it is and prints the numbers on screen.',
@@ -96,7 +97,7 @@ class UseLab {
   #torch(text: string | undefined): string {
     return (
       text ??
-      '# For this lab there is no counterpart in PyTorch. The config doctor has one:\n# it compares the frequencies of a configuration with those of transformers.\n'
+      '# For this lab there is no counterpart in PyTorch. Two labs have one: the config doctor\n# compares frequencies with those of transformers, and Train is the same experiment.\n'
     );
   }
   start(): Promise<void> {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One word's attention under both encodings: lines from it to the others, and the others sorted by how much they get.
 import { box, h, setText, svg } from '../../dom.ts';
-import { percent, shortened } from './text.ts';
+import { shortened } from '../../draw/scale.ts';
+import { percent } from './text.ts';
 
 export interface RowData {
   readonly words: readonly string[];

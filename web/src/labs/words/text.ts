@@ -19,6 +19,4 @@ export function orderFrom(text: string, count: number): number[] {
 export const orderText = (order: readonly number[]): string =>
   order.every((word, place) => word === place) ? '' : order.join('.');
 
-export const shortened = (word: string, most = 10): string =>
-  word.length > most ? `${word.slice(0, most - 1)}…` : word;
 export const percent = (weight: number): string => `${(100 * weight).toFixed(1)} %`;

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The picture of an encoding as a map and as curves, in one frame: a distance stands at the same place in both.
+import type { Picture } from '../compute/picture.ts';
+import type { Window } from '../draw/cursor.ts';
+import type { CurveData } from '../draw/curve.ts';
+import type { HeatMapData } from '../draw/heatmap.ts';
+import { centred } from '../draw/raster.ts';
+import { brief, ticks } from '../draw/scale.ts';
+import { diverging } from '../model/colour.ts';
+import type { EncodingInfo } from '../model/manifest.ts';
+import { curveSentence } from './notices.ts';
+
+const marginsOf = ({ perRow }: Picture) => ({ left: 58, right: perRow ? 62 : 12 });
+
+export function mapOf(
+  info: EncodingInfo,
+  picture: Picture,
+  window: Window,
+  width: number,
+  dark: boolean,
+): HeatMapData {
+  const { columns, rows, first, cells } = picture;
+  const range = centred(cells);
+  const wanted = Math.max(3, Math.floor(width / 80));
+  const from = first + window.from;
+  return {
+    columns,
+    rows,
+    cells,
+    range,
+    colours: diverging(dark),
+    columnTicks: ticks(from, from + window.count - 1, wanted)
+      .filter(Number.isInteger)
+      .map((value) => ({ at: value - first, text: brief(value) })),
+    margins: marginsOf(picture),
+    rowTicks: ticks(0, rows - 1, Math.min(rows, 8))
+      .filter(Number.isInteger)
+      .map((value) => ({ at: value, text: String(value) })),
+    columnName: picture.columnName === 'distance' ? 'distance δ' : 'position',
+    rowName: picture.rowName,
+    label: `${info.title}: map of ${rows} ${picture.rowName}${rows === 1 ? '' : 's'} by ${columns} ${picture.columnName}s, ${picture.cellName} from ${brief(range.low)} to ${brief(range.high)}.`,
+  };
+}
+
+export const curvesOf = (
+  info: EncodingInfo,
+  picture: Picture,
+  logarithmic: boolean,
+): CurveData => ({
+  columns: picture.columns,
+  first: picture.first,
+  curves: picture.curves,
+  perRow: picture.perRow,
+  logarithmic,
+  baseline: picture.baseline,
+  margins: marginsOf(picture),
+  name: picture.curveName,
+  columnName: 'distance δ',
+  label: curveSentence(info, picture),
+});
