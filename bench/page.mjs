@@ -12,6 +12,7 @@ import { lighthouse } from './page/lighthouse.mjs';
 import { memory } from './page/memory.mjs';
 import { chromium, flags, median, root, served } from './page/serve.mjs';
 import { answers, interactions, sliders, training, verdict, words } from './page/session.mjs';
+import { withRows } from './page/table.mjs';
 import { blocking } from './page/tasks.mjs';
 
 const { values } = parseArgs({
@@ -172,34 +173,13 @@ await part('memory', async () => {
 await browser.close();
 stop();
 
-const place = join(root, 'docs/demo.md');
-const [begin, end] = ['<!-- measured: written by ./run bench --page -->', '<!-- measured: end -->'];
-const text = readFileSync(place, 'utf8');
-const [from, to] = [text.indexOf(begin), text.indexOf(end)];
-if (from < 0 || to < from) throw new Error('docs/demo.md has no place for what was measured');
-/** A part that was not asked for keeps its row. */
-const before = new Map(
-  text
-    .slice(from, to)
-    .split('\n')
-    .filter((line) => line.startsWith('| '))
-    .map((line) => [line.split(' | ')[0], line]),
-);
-const written = rows.map((one) => `| ${one.join(' | ')} |`);
-for (const line of written) before.set(line.split(' | ')[0], line);
-before.delete('| budget');
 if (!values.keep) {
-  const table = [
-    begin,
-    '',
-    `\`./run bench --page${minutes ? ` --soak ${minutes}` : ''}\`, last on ${new Date().toISOString().slice(0, 10)}: ${cpus()[0]?.model.trim()}, ${cpus().length} cores. Lighthouse: medians of ${runs} runs, its own settings for a phone on slow 4G, least and most beside them. A row that begins with “over” misses its budget.`,
-    '',
-    '| budget | measured | |',
-    '|---|---|---|',
-    ...before.values(),
-    '',
-    '',
-  ].join('\n');
-  writeFileSync(place, text.slice(0, from) + table + text.slice(to));
+  const place = join(root, 'docs/demo.md');
+  const asked = process.argv.slice(2).join(' ');
+  const run = {
+    machine: `${cpus()[0]?.model.trim()}, ${cpus().length} cores`,
+    stamp: `${new Date().toISOString().slice(0, 10)}${asked && ` \`${asked.replaceAll('|', '\\|')}\``}`,
+  };
+  writeFileSync(place, withRows(readFileSync(place, 'utf8'), rows, run));
   console.log('\nThe table: docs/demo.md');
 }
