@@ -174,23 +174,23 @@ describe('Lab 4', () => {
     expect(await page.locator('#config img').count()).toBe(0);
   });
 
-  it('answers a pasted text within a frame or two', async () => {
+  // In milliseconds: ./run bench --page.
+  it('answers a pasted text by the next frame', async () => {
     await paste(llama);
-    const took = await page.evaluate(async () => {
+    const verdicts = await page.evaluate(async () => {
       const text = document.querySelector('#config-text') as HTMLTextAreaElement;
-      let least = Number.POSITIVE_INFINITY;
-      // What a crowded machine is busy with comes and goes; what the page itself takes is there each time.
-      for (let i = 0; i < 5 || (least > 200 && i < 50); i += 1) {
-        text.value = `{"model_type":"llama","head_dim":128,"max_position_embeddings":4096,"rope_theta":${1e4 + i}}`;
-        const start = performance.now();
+      const said: (string | null | undefined)[] = [];
+      for (const width of [128, 64, 128]) {
+        text.value = `{"model_type":"llama","head_dim":${width},"max_position_embeddings":4096}`;
         text.dispatchEvent(new Event('input'));
         await new Promise(requestAnimationFrame);
-        least = Math.min(least, performance.now() - start);
+        said.push(document.querySelector('.doctor-verdict')?.textContent);
       }
-      return least;
+      return said;
     });
-    console.log(`config pasted → verdict: ${took.toFixed(1)} ms (aim 50)`);
-    expect(took).toBeLessThan(200);
+    expect(verdicts).toEqual(
+      [128, 64, 128].map((width) => expect.stringContaining(`${width}-wide`)),
+    );
   });
 
   it('shares a text of one’s own in its link, and steps back', async () => {
