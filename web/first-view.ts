@@ -17,9 +17,9 @@ import { drawnAhead } from './ahead.ts';
 /** Before anything is drawn: the theme that was chosen, and whether the visitor's own state will replace the default one. */
 const early = `{const kept=(key)=>{try{return localStorage.getItem(key)}catch{}},{dataset}=document.documentElement,theme=kept('posenc-theme');if(theme==='light'||theme==='dark')dataset.theme=theme;if(kept('posenc-questions')==='off')dataset.quiet='';if(/^#v1&/.test(location.hash)||/[?&]embed=/.test(location.search))dataset.own=''}`;
 
-/** After the first frame, or where none is drawn, as in a tab behind others, after a while. */
+/** After the first frame, or where none is drawn, as in a tab behind others, after a while. Should it not come, what was drawn shows. */
 const late = (script: string, modules: readonly string[], fetched: readonly string[]): string =>
-  `{let begun=false;const ask=(files,rel)=>{for(const href of files){const link=document.createElement('link');link.rel=rel;link.href=href;link.crossOrigin='';if(rel==='preload')link.as='fetch';document.head.append(link)}},begin=()=>{if(begun)return;begun=true;ask(${JSON.stringify(modules)},'modulepreload');ask(${JSON.stringify(fetched)},'preload');import("${script}")};requestAnimationFrame(()=>setTimeout(begin));setTimeout(begin,400)}`;
+  `{let begun=false;const ask=(files,rel)=>{for(const href of files){const link=document.createElement('link');link.rel=rel;link.href=href;link.crossOrigin='';if(rel==='preload')link.as='fetch';document.head.append(link)}},begin=()=>{if(begun)return;begun=true;ask(${JSON.stringify(modules)},'modulepreload');ask(${JSON.stringify(fetched)},'preload');import("${script}").catch((error)=>{delete document.documentElement.dataset.own;throw error})};requestAnimationFrame(()=>setTimeout(begin));setTimeout(begin,400)}`;
 
 const hashed = (text: string): string =>
   `'sha256-${createHash('sha256').update(text).digest('base64')}'`;

@@ -11,6 +11,7 @@ import {
   PageDriver,
   screenshots,
   settled,
+  shoot,
   violations,
 } from './page-driver.ts';
 
@@ -179,7 +180,7 @@ it('draws the first lab ahead as it is drawn live, and never a state that is not
   expect(await plain.page.locator('#order svg.strip').count()).toBe(10);
   expect(await plain.page.locator('#order .overlay > svg').isVisible()).toBe(true);
   expect(await plain.page.locator('#order-body [style]').count()).toBe(0);
-  await plain.page.locator('#order').screenshot({ path: `${screenshots}/lab-order-ahead.png` });
+  await shoot(plain.page, '#order', `${screenshots}/lab-order-ahead.png`);
   await plain.close();
   await live.close();
   // The scripts never come here: what stands is what was drawn ahead.

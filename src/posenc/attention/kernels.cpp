@@ -6,3 +6,4 @@
 #include "posenc/attention/products.hpp"
 #include "posenc/core/rotation.hpp"
 #include "posenc/core/tanh.hpp"
+#include "posenc/core/widen.hpp"
