@@ -6,7 +6,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { playwright } from '@vitest/browser-playwright';
 import { defineConfig } from 'vitest/config';
-import { chromiumArguments } from './tests/browser/chromium-arguments.ts';
+import { chromiumArguments } from './tests/browser/chromium-arguments.mjs';
 
 const dist = (file: string) => fileURLToPath(new URL(`dist/${file}`, import.meta.url));
 const posenc = (host: string) => ({

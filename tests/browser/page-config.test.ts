@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { load } from '../../dist/index.node.js';
 import type { Engine } from '../../web/src/engine.ts';
 import { torchCode } from '../../web/src/labs/doctor/code.ts';
+import { pack } from '../../web/src/labs/doctor/packed.ts';
 import { isReading, read } from '../../web/src/labs/doctor/read.ts';
 import { rules } from '../../web/src/labs/doctor/rules.ts';
 import { golden } from '../js/golden/cases.ts';
@@ -15,6 +16,7 @@ import { ggufBytes, llamaEntries } from '../js/support/gguf.ts';
 import {
   columnsOf,
   copied,
+  goTo,
   type Opened,
   PageDriver,
   saved,
@@ -208,6 +210,44 @@ describe('Lab 4', () => {
     await page.waitForFunction(() =>
       (document.querySelector('#config-text') as HTMLTextAreaElement).value.includes('Llama-2-7b'),
     );
+  });
+
+  it('lets no text that took long to unpack take the place of a newer one', async () => {
+    const long = await pack(JSON.stringify({ ...llama, rope_theta: 54321 }), 4096);
+    await choose('llama-2-7b');
+    // Streams end when the test says so.
+    await page.evaluate(() => {
+      const Real = DecompressionStream;
+      const told = new Promise((resolve) => addEventListener('unpack', resolve, { once: true }));
+      globalThis.DecompressionStream = class {
+        readonly readable: ReadableStream;
+        readonly writable: WritableStream;
+        constructor(format: CompressionFormat) {
+          const real = new Real(format);
+          this.writable = real.writable;
+          this.readable = real.readable.pipeThrough(
+            new TransformStream({ flush: async () => void (await told) }),
+          );
+        }
+      };
+    });
+    await goTo(page, `#v1&lab=config&cfg=${long}&base=${long}`);
+    await goTo(page, '#v1&lab=config&cfg=gpt-oss-20b&base=qwen2.5-7b');
+    const shown = () =>
+      page.evaluate(() =>
+        ['text', 'choice', 'against'].map(
+          (name) => (document.querySelector(`#config-${name}`) as HTMLInputElement).value,
+        ),
+      );
+    const before = await shown();
+    expect(before.slice(1)).toEqual(['gpt-oss-20b', 'qwen2.5-7b']);
+    const difference = await page.locator('.doctor-difference').textContent();
+    await page.evaluate(() => dispatchEvent(new Event('unpack')));
+    await settled(page);
+    await settled(page);
+    expect(await shown()).toEqual(before);
+    expect(await page.locator('.doctor-difference').textContent()).toBe(difference);
+    await goTo(page, '#v1&lab=config');
   });
 
   it('reads the head of a model file and a dropped configuration', async () => {
