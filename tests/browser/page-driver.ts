@@ -11,7 +11,7 @@ import {
 } from 'playwright-core';
 import { expect, inject } from 'vitest';
 import { labs } from '../../web/src/model/labs.ts';
-import { chromiumArguments } from './chromium-arguments.ts';
+import { chromiumArguments } from './chromium-arguments.mjs';
 import { root, serve } from './page-server.ts';
 
 export const screenshots = `${root}build/screenshots`;
