@@ -12,8 +12,8 @@ const dist = (file: string) => fileURLToPath(new URL(`dist/${file}`, import.meta
 const posenc = (host: string) => ({
   alias: [
     { find: /^posenc$/, replacement: dist(`index${host}.js`) },
-    { find: /^posenc\/worker$/, replacement: dist(`worker${host}.js`) },
-    { find: /^posenc\/(inline|module)$/, replacement: dist('$1.js') },
+    { find: /^posenc\/(worker|module)$/, replacement: dist(`$1${host}.js`) },
+    { find: /^posenc\/inline$/, replacement: dist('inline.js') },
   ],
 });
 

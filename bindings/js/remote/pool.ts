@@ -7,7 +7,7 @@ import type { EncodingInfo } from '../manifest.js';
 import { disposed, foreign } from '../owned.js';
 import { wrongType } from '../validate.js';
 import { type Call, callOptions } from './call-options.js';
-import { cutOptions, type Heads } from './cut.js';
+import { cutOptions, type Heads, isFixed } from './cut.js';
 import { type Hello, Lane, type Remote, type Spawn } from './lane.js';
 import { Loan } from './loan.js';
 import { finish } from './results.js';
@@ -90,13 +90,17 @@ export class Pool {
       const message = detach(part, false, read.outs, split.own);
       const needs = [...(on === undefined ? [] : [on]), ...this.#encodingsIn(part)];
       const job = { method, on: on?.handle ?? 0, as: 0, ...message, needs, signal, ...loan.of(i) };
-      return this.lanes[i].run(job).then((result) => split.joining.add(i, result));
+      return this.lanes[i].run(job);
     });
     // As the arguments are now, in case that a part is refused; with `transfer` this copies nothing.
     const message = detach(loan.rest(read.args), call.transfer, read.outs, nothing);
     const settled = await Promise.allSettled(sent);
     const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
-    if (failures.length === 0) return split.joining.finish(method);
+    if (failures.length === 0)
+      return split.join(
+        method,
+        settled.map((one) => (one as PromiseFulfilledResult<unknown>).value),
+      );
     signal?.throwIfAborted();
     // What is wrong with a part is told of the whole, as it would be without workers.
     const whole = failures.some((one) => (one as PosencError | null)?.kind === 'argument')
@@ -146,7 +150,7 @@ export class Pool {
       this.#remotes.set(handle, made);
       return marker('handle', handle);
     };
-    return { info, forHeads };
+    return { info, fixed: isFixed(info, (options ?? {}) as object as never), forHeads };
   }
 
   /** A call whose result stays in a worker. */
