@@ -1431,7 +1431,8 @@ export const encodings = /* @__PURE__ */ frozen<
     "type": "number",
     "required": false,
     "min": 0,
-    "max": 1000000000000000
+    "max": 1000000000000000,
+    "lengthPolicy": "static"
    },
    {
     "name": "variant",
@@ -1588,7 +1589,8 @@ export const encodings = /* @__PURE__ */ frozen<
     "doc": "Take max(1, length / originalLength) for the factor.",
     "type": "boolean",
     "required": false,
-    "default": false
+    "default": false,
+    "lengthPolicy": "dynamicPerCall"
    }
   ],
   "tables": [],
@@ -1736,7 +1738,8 @@ export const encodings = /* @__PURE__ */ frozen<
     "doc": "Take max(1, length / originalLength) for the factor.",
     "type": "boolean",
     "required": false,
-    "default": false
+    "default": false,
+    "lengthPolicy": "dynamicPerCall"
    },
    {
     "name": "attentionFactor",
@@ -1924,7 +1927,8 @@ export const encodings = /* @__PURE__ */ frozen<
     "type": "number",
     "required": false,
     "min": 0,
-    "max": 1000000000000000
+    "max": 1000000000000000,
+    "lengthPolicy": "static"
    }
   ],
   "tables": [],
@@ -2898,7 +2902,8 @@ export const encodings = /* @__PURE__ */ frozen<
     "doc": "Sharpen beyond the trained length.",
     "type": "boolean",
     "required": false,
-    "default": false
+    "default": false,
+    "lengthPolicy": "dynamicPerCall"
    },
    {
     "name": "trainedLength",

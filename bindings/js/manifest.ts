@@ -37,6 +37,8 @@ export interface FieldInfo {
   readonly logarithmic?: boolean;
   /** Of a list: how many numbers. */
   readonly length?: Extent;
+  /** What the encoding's `lengthPolicy` becomes where this option is given, and not false. */
+  readonly lengthPolicy?: string;
 }
 
 export interface TableInfo {
@@ -72,6 +74,7 @@ export interface EncodingInfo {
   readonly contentFree: boolean;
   /** Distances count as others, which `distances` tells. */
   readonly remapsDistance: boolean;
+  /** Whether frequencies depend on the length, with the options at their defaults; `plan` says it of an encoding. */
   readonly lengthPolicy: string;
   readonly fields: readonly FieldInfo[];
   readonly tables: readonly TableInfo[];

@@ -2,6 +2,7 @@
 #include "posenc/core/toeplitz.hpp"
 
 #include "arches.hpp"
+#include "posenc/core/transposed.hpp"
 
 namespace posenc {
 namespace {
@@ -80,6 +81,24 @@ TYPED_TEST(Toeplitz, AddsNothingToNoKeys) {
   float untouched = 5;
   add_toeplitz<TypeParam>(ramp.row(), 3, Positions::of(nullptr, 0), &untouched);
   EXPECT_EQ(untouched, 5);
+}
+
+TYPED_TEST(Toeplitz, AddsWhatWasComputedByColumns) {
+  const Index width = TestFixture::lanes;
+  for (Index rows : {Index{0}, Index{1}, width, 2 * width + 1})
+    for (Index cols = 1; cols <= width; ++cols) {
+      const Index stride = rows + width;
+      Array<float> from(width * stride, 0.0f), to(rows * (cols + 2), 1000.0f);
+      for (Index i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
+      const View2<float> part{to.data() + 1, rows, cols, cols + 2};
+      add_transposed<TypeParam>(from.data(), stride, part,
+                                [](Index i) { return i == 0 ? 2.0f : 1.0f; });
+      for (Index i = 0; i < rows; ++i)
+        for (Index j = -1; j <= cols; ++j)
+          ASSERT_EQ(part.row(i)[j], j < 0 || j == cols
+                                        ? 1000.0f
+                                        : 1000.0f + (i == 0 ? 2.0f : 1.0f) * from[j * stride + i]);
+    }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "posenc/core/vector_table.hpp"
 
 #include "arches.hpp"
+#include "posenc/core/kept_blocks.hpp"
 #include "reference/errors.hpp"
 
 namespace posenc {
@@ -87,13 +88,60 @@ TEST(VectorTable, RefusesSizesThatOverflow) {
   EXPECT_FALSE(VectorTable::make(huge, huge, huge));
 }
 
+TEST(KeptBlocks, ComputeWhatTheyDoNotHold) {
+  const BlockRoom room = BlockRoom::for_call(3 * 32, 4 * 32, 2);
+  EXPECT_GE(room.count, 7);
+  Array<float> data(room.count * 2 * 32);
+  std::vector<BlockTag> tags(static_cast<std::size_t>(room.count));
+  const KeptBlocks kept{tags.data(), data.data(), room};
+  EXPECT_TRUE(kept.any());
+  EXPECT_FALSE(KeptBlocks{}.any());
+  Index computed = 0;
+  const auto ask = [&](Index owner, Index b) {
+    return kept.get(owner, b, [&](float* out) {
+      ++computed;
+      std::fill_n(out, 2 * 32, static_cast<float>(100 * owner + b));
+    });
+  };
+  for (Index round = 0; round < 2; ++round)
+    for (Index b = -3; b < 4; ++b)
+      for (Index i : {0, 63}) EXPECT_EQ(ask(1, b)[i], static_cast<float>(100 + b)) << b;
+  EXPECT_EQ(computed, 7) << "each once";
+  EXPECT_EQ(ask(2, 0)[0], 200) << "another owner";
+  EXPECT_EQ(ask(1, room.count)[0], static_cast<float>(100 + room.count)) << "in the same place";
+  EXPECT_EQ(ask(1, 0)[0], 100);
+}
+
+TYPED_TEST(VectorTables, MultiplyBlocksThatBeginBelowZero) {
+  const Index depth = 3;
+  Random random(9);
+  const Array<float> rows = random.floats(tile_rows * depth),
+                     blocks = random.floats(3 * depth * vectors_in_block);  // -1, 0 and 1
+  Array<float> out(tile_rows * 200);
+  for (Index first : {-32, -17, -1, 0, 5})
+    for (Index last : {1, 31, 32, 64}) {
+      if (first >= last) continue;
+      multiply_run<TypeParam>(rows.data(), depth, first, last, out.data(), 200, [&](Index b) {
+        return blocks.data() + (b + 1) * depth * vectors_in_block;
+      });
+      for (Index r = 0; r < tile_rows; ++r)
+        for (Index i = first; i < last; ++i) {
+          double want = 0;
+          for (Index k = 0; k < depth; ++k)
+            want += static_cast<double>(rows[r * depth + k]) *
+                    blocks[((i + 32) / 32 * depth + k) * 32 + (i + 32) % 32];
+          ASSERT_NEAR(out[r * 200 + i - first_of_run<TypeParam>(first)], want, tolerance);
+        }
+    }
+}
+
 TEST(LoadRows, PadsWithZerosWhereRowsEnd) {
   const Array<float> x{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   const View2<const float> rows{x.data(), 5, 2, 2};
   Array<float> block(tile_rows * 2, 99.0f);
-  EXPECT_EQ(load_rows(rows, 0, 1.0f, block.data()), 4);
+  EXPECT_EQ(load_rows<xsimd::default_arch>(rows, 0, 1.0f, block.data()), 4);
   EXPECT_EQ(block, (Array<float>{1, 2, 3, 4, 5, 6, 7, 8}));
-  EXPECT_EQ(load_rows(rows, 4, 2.0f, block.data()), 1);
+  EXPECT_EQ(load_rows<xsimd::default_arch>(rows, 4, 2.0f, block.data()), 1);
   EXPECT_EQ(block, (Array<float>{18, 20, 0, 0, 0, 0, 0, 0}));
 }
 

@@ -209,6 +209,21 @@ TEST(Registry, WritesOneFrequencyPerPairIntoItsPlan) {
   }
 }
 
+TEST(Registry, NamesTheOptionsThatChangeItsLengthPolicy) {
+  int named = 0;
+  for (const Registered& r : registered())
+    for (const Field& f : r.fields) {
+      if (!f.policy) continue;
+      SCOPED_TRACE(std::string(r.spec.id) + ' ' + std::string(f.name));
+      const Encoding e = made_example(r, {{std::string(f.name), 1}, {"trainedLength", 100}});
+      Array<double> frequencies(e.rotation().pairs);
+      EXPECT_NE(*f.policy, r.spec.length_policy);
+      EXPECT_EQ(e.plan(100, frequencies.data()).length_policy, *f.policy);
+      ++named;
+    }
+  EXPECT_EQ(named, 5);
+}
+
 /// The sum over angles: what a pair turns by between the two is the distance times its frequency.
 TEST(Registry, CountsTheDistancesThatItTurnsBy) {
   constexpr double rounding = 3e-5;  // of a product of cosines in float32, times a few hundred

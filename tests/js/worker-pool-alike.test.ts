@@ -68,6 +68,7 @@ describe('random calls', () => {
       undefined,
       await make('rope', { headDim: D }),
       await make('rope-dynamic-ntk', { headDim: D, factor: 2, originalLength: 4 }),
+      await make('rope-yarn', { headDim: D, factor: 2, originalLength: 4, dynamic: true }),
       await make('alibi', { heads: 4 }),
       await make('alibi', { heads: 6 }),
       await make('rope-mixed', perHead),

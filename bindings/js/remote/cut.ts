@@ -13,6 +13,15 @@ export interface Heads {
 
 type Options = Readonly<Record<string, unknown>>;
 
+/** Whether no length changes its frequencies. */
+export function isFixed(info: EncodingInfo, options: Options): boolean {
+  const given = info.fields.filter(
+    ({ name }) => options[name] !== undefined && options[name] !== false,
+  );
+  const policy = given.find((field) => field.lengthPolicy !== undefined)?.lengthPolicy;
+  return (policy ?? info.lengthPolicy) === 'static';
+}
+
 /** Whether its heads differ. */
 export const perHead = ({ fields }: EncodingInfo) => fields.some(({ name }) => name === 'heads');
 

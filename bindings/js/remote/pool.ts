@@ -7,7 +7,7 @@ import type { EncodingInfo } from '../manifest.js';
 import { disposed, foreign } from '../owned.js';
 import { wrongType } from '../validate.js';
 import { type Call, callOptions } from './call-options.js';
-import { cutOptions, type Heads } from './cut.js';
+import { cutOptions, type Heads, isFixed } from './cut.js';
 import { type Hello, Lane, type Remote, type Spawn } from './lane.js';
 import { Loan } from './loan.js';
 import { finish } from './results.js';
@@ -150,7 +150,7 @@ export class Pool {
       this.#remotes.set(handle, made);
       return marker('handle', handle);
     };
-    return { info, forHeads };
+    return { info, fixed: isFixed(info, (options ?? {}) as object as never), forHeads };
   }
 
   /** A call whose result stays in a worker. */

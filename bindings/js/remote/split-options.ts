@@ -10,6 +10,8 @@ import { type Options, optionsIn, whole } from './whole.js';
 /** An encoding of the call. */
 export interface Used {
   info: EncodingInfo;
+  /** Whether its frequencies stay when the length changes. */
+  fixed: boolean;
   /** Its mark for these heads of all; undefined where it cannot be cut. */
   forHeads(heads: Heads): unknown;
 }
@@ -61,12 +63,7 @@ export function optionsFor(
     return positions.includes(name) ? hasSets(value) : typeof value === 'object';
   });
   // A schedule may look at the longest of all sequences.
-  if (
-    by === 'batch' &&
-    changes &&
-    used.some(({ used: { info } }) => info.lengthPolicy !== 'static')
-  )
-    return whole();
+  if (by === 'batch' && changes && used.some(({ used: { fixed } }) => !fixed)) return whole();
 
   const one = (name: string, value: unknown): unknown => {
     if (value === undefined || shared.includes(name)) return value;

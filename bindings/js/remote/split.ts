@@ -47,7 +47,7 @@ const runsOf = ({ pieces, of }: Cut): Run[] =>
 /** `rotate` and `embed`: x [..., n, D], positions, options. */
 export function splitRows(
   { args, outs }: Question,
-  { info }: Used,
+  { info, fixed }: Used,
   most: number,
 ): Split | undefined {
   return unlessWhole(() => {
@@ -56,7 +56,7 @@ export function splitRows(
     const rank = x.shape.length;
     if (rank < 3) return whole();
     const sets = hasSets(args[1]);
-    if (sets && info.lengthPolicy !== 'static') return whole();
+    if (sets && !fixed) return whole();
     // The first axis is heads where there is one before the rows, unless each entry has its own positions.
     const firstIsBatch = rank > 3 || sets;
     // Their own positions go with the entries: along another axis the sets would be taken for its extent.

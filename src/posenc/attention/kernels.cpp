@@ -6,4 +6,5 @@
 #include "posenc/attention/products.hpp"
 #include "posenc/core/rotation.hpp"
 #include "posenc/core/tanh.hpp"
+#include "posenc/core/vector_table.hpp"
 #include "posenc/core/widen.hpp"

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "posenc/attention/arguments.hpp"
+#include "posenc/core/arena.hpp"
 
 namespace posenc {
 
@@ -18,6 +19,7 @@ class SiteOrder {
   struct Entry {
     const Encoding* encoding = nullptr;
     Index carry_at = 0;  ///< where its part of a row's carry begins
+    KeptBlocks kept{};
   };
 
   explicit SiteOrder(std::span<const Encoding* const> encodings) {
@@ -30,6 +32,18 @@ class SiteOrder {
     content_ = count_;
     take_all(2);
     take_all(3);
+  }
+
+  void carve(Arena& arena, const AttentionShape& s) {
+    for (std::size_t i = 0; i < count_; ++i) {
+      const BlockRoom room = entries_[i].encoding->kept_blocks(s.queries, s.keys);
+      entries_[i].kept = {arena.take<BlockTag>(room.count),
+                          arena.take<float>(room.count, room.depth * distances_in_block), room};
+    }
+  }
+  /// Before a call: the memory may hold what another left.
+  void forget() const {
+    for (const Entry& e : all()) std::fill_n(e.kept.tags, e.kept.room.count, BlockTag{});
   }
 
   std::span<const Entry> all() const { return {entries_.data(), count_}; }

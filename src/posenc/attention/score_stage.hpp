@@ -72,10 +72,12 @@ class ScoreStage {
     temperatures_ = arena.take<float>(rows);
     seen_ = arena.take<SeenKeys>(rows);
     hulls_ = arena.take<KeyRange>(rows);
+    sites.carve(arena, a_.shape);
   }
 
   /// Before the blocks of a key head.
   void prepare(Index b, Index g) {
+    if (b == 0 && g == 0) sites.forget();
     if (!direct) panels.pack(b, g, keys, values, rotations);
   }
 
@@ -223,7 +225,8 @@ class ScoreStage {
         .carry = {carry_ + seg.first_row * sites.carry_width() + e.carry_at, seg.count,
                   e.encoding->carry_width(), sites.carry_width()},
         .first = fresh_,
-        .temperatures = temperatures_};
+        .temperatures = temperatures_,
+        .kept = e.kept};
   }
 
  private:

@@ -82,6 +82,8 @@ struct EncodingDefaults {
   /// Floats of scratch for score() on a tile, and floats per query row kept between tiles.
   Index score_scratch(Index /*rows*/, Index /*cols*/) const { return 0; }
   Index carry_width() const { return 0; }
+  /// Room for what score() computes of distances and a whole call keeps.
+  BlockRoom kept_blocks(Index /*queries*/, Index /*keys*/) const { return {}; }
   /// Distance remaps rotate queries and keys in several copies and choose one per pair of positions.
   /// The copy chosen never falls as the query moves on, and never rises as the key does: so a tile
   /// whose extreme pairs agree is of one copy. Copy c of the queries meets key copy
@@ -151,6 +153,9 @@ class Encoding {
     return hooks_->score_scratch(self_, rows, cols);
   }
   Index carry_width() const { return hooks_->carry_width(self_); }
+  BlockRoom kept_blocks(Index queries, Index keys) const {
+    return hooks_->kept_blocks(self_, queries, keys);
+  }
   Index copies() const { return hooks_->copies(self_); }
   Index key_copies() const { return hooks_->key_copies(self_); }
   void choose(double query, const Positions& keys, std::uint8_t* copy) const {
@@ -199,6 +204,7 @@ class Encoding {
     double (*query_scale)(const void*, double);
     Index (*score_scratch)(const void*, Index, Index);
     Index (*carry_width)(const void*);
+    BlockRoom (*kept_blocks)(const void*, Index, Index);
     Index (*copies)(const void*);
     Index (*key_copies)(const void*);
     void (*choose)(const void*, double, const Positions&, std::uint8_t*);
@@ -257,6 +263,10 @@ const Encoding::Hooks Encoding::hooks_of{
           return static_cast<const E*>(self)->score_scratch(rows, cols);
         },
     .carry_width = [](const void* self) { return static_cast<const E*>(self)->carry_width(); },
+    .kept_blocks =
+        [](const void* self, Index queries, Index keys) {
+          return static_cast<const E*>(self)->kept_blocks(queries, keys);
+        },
     .copies = [](const void* self) { return static_cast<const E*>(self)->copies(); },
     .key_copies = [](const void* self) { return static_cast<const E*>(self)->key_copies(); },
     .choose = [](const void* self, double query, const Positions& keys,

@@ -74,6 +74,7 @@ struct Field {
   std::span<const double> example_list{};  ///< of a list, where its elements differ
   double deviation = 0.02;  ///< of a table: the scale of a usual random initialisation
   bool is_usual = false;    ///< optional because another can stand in, but examples should have it
+  std::optional<LengthPolicy> policy{};  ///< of the encoding, where this option is given or true
 
   /// Numbers, booleans as 0 or 1, choices as their index; NaN where there is no value.
   double read(const void* options) const {
@@ -84,6 +85,11 @@ struct Field {
     Field f = *this;
     f.is_required = true;
     f.example_value = example;
+    return f;
+  }
+  constexpr Field leading_to(LengthPolicy p) const {
+    Field f = *this;
+    f.policy = p;
     return f;
   }
   constexpr Field hiding() const {

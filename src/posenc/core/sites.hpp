@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "posenc/core/kept_blocks.hpp"
 #include "posenc/core/rotation.hpp"
 #include "posenc/core/spec.hpp"
 #include "posenc/core/view.hpp"
@@ -55,6 +56,7 @@ struct ScoreTile {
   bool first = true;     ///< the first tile of the block: carry holds nothing yet
   /// [queries]: what each query was multiplied by for where it stands, beside `scale`; null: 1.
   const float* temperatures = nullptr;
+  KeptBlocks kept{};  ///< kept throughout the call; none where score() is asked for by itself
   constexpr float temperature(Index query) const {
     return temperatures == nullptr ? 1.0f : temperatures[query];
   }

@@ -28,7 +28,8 @@ void add_toeplitz(const ToeplitzRow& bias, double first, float* row, Index n) {
     return static_cast<Index>(std::clamp(limit - first, 0.0, static_cast<double>(n)));
   };
   const double reach = static_cast<double>(bias.reach);
-  const Index near = count_below(-reach), far = count_below(reach + 1);
+  const bool inside = first >= -reach && first + static_cast<double>(n) <= reach + 1;
+  const Index near = inside ? 0 : count_below(-reach), far = inside ? n : count_below(reach + 1);
   const auto add_constant = [&](Index from, Index to, float value) {
     for_each_vector<Arch>(to - from, [&, v = V(value)](Index j, auto io) {
       io.store(io.load(row + from + j) + v, row + from + j);

@@ -10,9 +10,44 @@
 
 namespace posenc {
 
-/// [planes][count] vectors of `depth` floats, stored in blocks of 32: [depth][32]. That is the
-/// widest panel of any instruction set, and narrower ones are parts of it, so the table is packed
-/// once, in the constructor of an encoding.
+/// Vectors in a block [depth][32]: the widest panel of any instruction set, and narrower ones are
+/// parts of it.
+inline constexpr Index vectors_in_block = 32;
+
+/// out[r * stride + i] = rows[r] · vector i of a block, for i < count and the 4 rows [4][depth]; up
+/// to a panel's width is written.
+template <class Arch>
+void multiply_vectors(const float* rows, Index depth, const float* vectors, Index count, float* out,
+                      Index stride) {
+  for (Index i = 0; i < count; i += panel_width<Arch>)
+    RegisterTile<Arch>::template product<vectors_in_block>(rows, depth, vectors + i, depth)
+        .store(out + i, stride);
+}
+
+/// The first column that `multiply_run` writes.
+template <class Arch>
+constexpr Index first_of_run(Index first) {
+  return first & -panel_width<Arch>;
+}
+
+/// The same for vectors first .. last - 1 of many blocks, of which `block_of(b)` gives the b-th;
+/// out[0] belongs to vector first_of_run(first). Blocks may be numbered from below 0.
+template <class Arch, class BlockOf>
+void multiply_run(const float* rows, Index depth, Index first, Index last, float* out, Index stride,
+                  BlockOf&& block_of) {
+  static_assert(vectors_in_block % panel_width<Arch> == 0);
+  for (Index i = first_of_run<Arch>(first); i < last;) {
+    const Index inside = i & (vectors_in_block - 1);
+    const Index next = i - inside + vectors_in_block;
+    multiply_vectors<Arch>(rows, depth, block_of((i - inside) / vectors_in_block) + inside,
+                           std::min(next, last) - i, out, stride);
+    out += next - i;
+    i = next;
+  }
+}
+
+/// [planes][count] vectors of `depth` floats in such blocks, packed once, in the constructor of an
+/// encoding.
 class VectorTable {
  public:
   /// All zeros.
@@ -34,10 +69,17 @@ class VectorTable {
   /// Element k of vector i.
   float& at(Index plane, Index i, Index k) { return data_.data()[place(plane, i, k)]; }
 
+  /// Vector i, its elements a block's width apart.
+  const float* vector_at(Index plane, Index i) const { return data_.data() + place(plane, i, 0); }
+
   /// Where element k of vector i stands among size().
   Index place(Index plane, Index i, Index k) const { return offset(plane, i) + k * block; }
   Index size() const { return static_cast<Index>(data_.size()); }
 
+  /// Block b of a plane, [depth][32].
+  const float* block_at(Index plane, Index b) const {
+    return data_.data() + offset(plane, b * block);
+  }
   Index depth() const { return depth_; }
   /// Floats that `products` needs, rows of the query block included.
   Index scratch() const { return tile_rows * (depth_ + columns_); }
@@ -47,12 +89,8 @@ class VectorTable {
   /// [4][depth]; what stands beside them in `out` may be overwritten.
   template <class Arch>
   void products(const float* rows, Index plane, Index first, Index last, float* out) const {
-    constexpr Index width = panel_width<Arch>;
-    static_assert(block % width == 0);
-    for (Index i = first / width * width; i < last; i += width)
-      RegisterTile<Arch>::template product<block>(rows, depth_, data_.data() + offset(plane, i),
-                                                  depth_)
-          .store(out + i, columns_);
+    multiply_run<Arch>(rows, depth_, first, last, out + first_of_run<Arch>(first), columns_,
+                       [&](Index b) { return block_at(plane, b); });
   }
 
   /// The way back from products of `factor * own`: with weights[i] the gradient of the product with
@@ -83,7 +121,7 @@ class VectorTable {
   }
 
  private:
-  static constexpr Index block = 32;
+  static constexpr Index block = vectors_in_block;
 
   Index offset(Index plane, Index i) const {
     return (plane * columns_ + i / block * block) * depth_ + i % block;
@@ -95,13 +133,16 @@ class VectorTable {
 
 /// Copies up to 4 rows from `first` on, times `factor`, to `block` [4][cols]; those that do not
 /// exist become 0. Returns how many do.
-inline Index load_rows(const View2<const float>& from, Index first, float factor, float* block) {
+template <class Arch>
+Index load_rows(const View2<const float>& from, Index first, float factor, float* block) {
   const Index count = std::min(tile_rows, from.rows - first);
   for (Index r = 0; r < count; ++r)
-    std::transform(from.row(first + r), from.row(first + r) + from.cols, block + r * from.cols,
-                   [factor](float x) { return x * factor; });
+    scale_to<Arch>(from.row(first + r), factor, block + r * from.cols, from.cols);
   std::fill(block + count * from.cols, block + tile_rows * from.cols, 0.0f);
   return count;
 }
+
+POSENC_KERNEL(void multiply_vectors<xsimd::default_arch>(const float*, Index, const float*, Index,
+                                                         float*, Index));
 
 }  // namespace posenc

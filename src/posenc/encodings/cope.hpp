@@ -71,7 +71,7 @@ class Cope : public EncodingDefaults {
     float* const gates = logits + tile_rows * table_.columns();
     const float factor = scale_logits_ ? 1.0f : inverse(t.scale);
     for (Index i = 0; i < t.scores.rows; i += tile_rows) {
-      const Index count = load_rows(t.q, i, factor, block);
+      const Index count = load_rows<Arch>(t.q, i, factor, block);
       float least = last_;
       for (Index r = 0; r < count; ++r) least = std::min(least, passed(t, i + r));
       table_.products<Arch>(block, 0, static_cast<Index>(least), static_cast<Index>(last_) + 1,
@@ -101,7 +101,7 @@ class Cope : public EncodingDefaults {
     const float factor = scale_logits_ ? 1.0f : inverse(t.scale);
     std::fill_n(by_logits, columns, 0.0f);
     for (Index i = 0; i < g.gradient.rows; i += tile_rows) {
-      const Index count = load_rows(t.q, i, factor, block);
+      const Index count = load_rows<Arch>(t.q, i, factor, block);
       table_.products<Arch>(block, 0, 0, static_cast<Index>(last_) + 1, logits);
       for (Index r = 0; r < count; ++r) {
         float* const by = g.gradient.row(i + r);

@@ -7,6 +7,8 @@
 
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/toeplitz.hpp"
+#include "posenc/core/transposed.hpp"
 #include "posenc/core/vector_table.hpp"
 #include "posenc/encodings/deberta_buckets.hpp"
 
@@ -86,8 +88,9 @@ class Deberta : public EncodingDefaults {
                    .received = static_cast<double>(o.max_distance),
                    .low = static_cast<double>(half + 2),
                    .high = 65536};
-    Deberta made(o);
-    if (Status s = made.index_distances(o); !s) return s.error();
+    auto rows = DebertaRows::make(o.buckets, o.max_distance, o.limit);
+    if (!rows) return rows.error();
+    Deberta made(o, std::move(*rows));
     for (const auto& [from, to] :
          {std::pair{&o.position_key, &made.keys_}, {&o.position_query, &made.queries_}})
       if (Status s = made.pack(*from, *to); !s) return s.error();
@@ -100,18 +103,29 @@ class Deberta : public EncodingDefaults {
     const double parts = 1 + ((terms_ & c2p) != 0 ? 1 : 0) + ((terms_ & p2c) != 0 ? 1 : 0);
     return 1 / std::sqrt(static_cast<double>(head_dim) * parts);
   }
-  Index score_scratch(Index, Index) const { return std::max(keys_.scratch(), queries_.scratch()); }
+  Index score_scratch(Index rows, Index cols) const {
+    const Index aligned = tile_rows * head_dim_ + widest * (stride(rows, cols) + rows + widest);
+    return std::max({keys_.scratch(), queries_.scratch(), aligned});
+  }
+  BlockRoom kept_blocks(Index queries, Index keys) const {
+    if (queries < least_rows) return {};
+    BlockRoom room = BlockRoom::for_call(queries, keys, head_dim_);
+    room.count = 2 * std::min(room.count, (2 * rows_.reach() + 1) / distances_in_block + 1);
+    return room;
+  }
   Status accepts(const Positions& positions) const { return check_integer_positions(positions); }
 
   /// The row of the tables for a distance, query minus key.
-  Index row(double distance) const {
-    const double reach = static_cast<double>(reach_);
-    return rows_.data()[static_cast<Index>(std::clamp(distance, -reach, reach)) + reach_];
-  }
+  Index row(double distance) const { return rows_.at(distance); }
 
   template <class Arch>
   void score(Arch, const ScoreTile& t) const {
     if (t.scores.rows == 0 || t.scores.cols == 0) return;
+    if (t.kept.any() && t.scores.rows >= least_rows && t.q_pos.consecutive && t.k_pos.consecutive) {
+      if ((terms_ & c2p) != 0) add_by_query<Arch>(t);
+      if ((terms_ & p2c) != 0) add_by_key<Arch>(t);
+      return;
+    }
     if ((terms_ & c2p) != 0) add_products<Arch>(t, t.q, 1.0f, keys_, t.q_pos, t.k_pos, 1);
     if ((terms_ & p2c) != 0) add_products<Arch>(t, t.k, t.scale, queries_, t.k_pos, t.q_pos, -1);
   }
@@ -143,12 +157,105 @@ class Deberta : public EncodingDefaults {
     if ((terms_ & p2c) != 0) term(t.k, g.k, t.scale, queries_, g.sums, false);
   }
   void collect_gradients(double* sums, float* const* tables) const {
-    queries_.collect(sums, heads_, count_, tables[0]);
-    keys_.collect(sums + queries_.size(), heads_, count_, tables[1]);
+    queries_.collect(sums, heads_, rows_.count(), tables[0]);
+    keys_.collect(sums + queries_.size(), heads_, rows_.count(), tables[1]);
   }
 
  private:
-  explicit Deberta(const Options& o) : heads_(o.heads), head_dim_(o.head_dim), terms_(o.terms) {}
+  Deberta(const Options& o, DebertaRows rows)
+      : heads_(o.heads), head_dim_(o.head_dim), terms_(o.terms), rows_(std::move(rows)) {}
+
+  // Where positions are consecutive a column is a distance and not a bucket: more products, and then
+  // nothing is gathered, which WebAssembly does a float at a time.
+
+  /// Fewer rows do not pay for writing out the vectors of distances.
+  static constexpr Index least_rows = 8;
+  /// Lanes of the widest instruction set.
+  static constexpr Index widest = 16;
+  static constexpr Index stride(Index rows, Index cols) {
+    return rows + cols + 2 * vectors_in_block;
+  }
+
+  /// The products of four vectors with the table rows of the distances first, first + 1, … last, which
+  /// are key minus query where `by_query`.
+  template <class Arch>
+  void multiply(const ScoreTile& t, const float* block, double first, double last, bool by_query,
+                float* products) const {
+    const Index step = stride(t.scores.rows, t.scores.cols);
+    const VectorTable& table = by_query ? keys_ : queries_;
+    multiply_run<Arch>(block, head_dim_, rows_.column(first), rows_.column(last) + 1, products,
+                       step, [&](Index b) {
+                         // Two terms, each with a half of the places.
+                         const Index shift = by_query ? 0 : t.kept.room.count / 2;
+                         const Index owner = 2 * t.head + (by_query ? 1 : 2);
+                         return t.kept.get(owner, b + shift, [&](float* out) {
+                           fill_block(table, t.head, b * distances_in_block, by_query, out);
+                         });
+                       });
+  }
+  void fill_block(const VectorTable& table, Index head, Index first, bool by_query,
+                  float* out) const {
+    for (Index c = 0; c < distances_in_block; ++c) {
+      const Index place = std::min(first + c, 2 * rows_.reach());
+      const Index row = rows_.in_column(by_query ? 2 * rows_.reach() - place : place);
+      const float* vector = table.vector_at(head, row);
+      for (Index k = 0; k < head_dim_; ++k)
+        out[k * distances_in_block + c] = vector[k * vectors_in_block];
+    }
+  }
+  /// `products` begin with the column of `first`.
+  template <class Arch>
+  ToeplitzRow row_of(const float* products, double first) const {
+    return {products - first_of_run<Arch>(rows_.column(first)), rows_.reach()};
+  }
+
+  template <class Arch>
+  void add_by_query(const ScoreTile& t) const {
+    float* const block = t.scratch;
+    float* const products = block + tile_rows * head_dim_;
+    const Index step = stride(t.scores.rows, t.scores.cols);
+    for (Index i = 0; i < t.scores.rows; i += tile_rows) {
+      const Index count = load_rows<Arch>(t.q, i, 1.0f, block);
+      const double first = t.k_pos[0] - t.q_pos[i + count - 1];
+      multiply<Arch>(t, block, first, t.k_pos[t.k_pos.count - 1] - t.q_pos[i], true, products);
+      for (Index r = 0; r < count; ++r)
+        add_toeplitz<Arch>(row_of<Arch>(products + r * step, first), t.q_pos[i + r], t.k_pos,
+                           t.scores.row(i + r));
+    }
+  }
+
+  template <class Arch>
+  void add_by_key(const ScoreTile& t) const {
+    const Index rows = t.scores.rows, step = stride(rows, t.scores.cols), width = lanes<Arch>;
+    float* const block = t.scratch;
+    float* const products = block + tile_rows * head_dim_;  // [lanes][step]
+    float* const by_key = products + width * step;          // [lanes][rows, whole vectors]
+    const Index key_step = rows + width;
+    for (Index j = 0; j < t.scores.cols; j += width) {
+      const Index end = std::min(j + width, t.scores.cols);
+      const double first = t.q_pos[0] - t.k_pos[end - 1], last = t.q_pos[rows - 1] - t.k_pos[j];
+      for (Index k = j; k < end; k += tile_rows) {
+        load_rows<Arch>(t.k, k, t.scale, block);
+        multiply<Arch>(t, block, first, last, false, products + (k - j) * step);
+      }
+      View2<float> scores = t.scores;
+      scores.data += j;
+      scores.cols = end - j;
+      const auto temperature = [&](Index i) { return t.temperature(i); };
+      if (rows_.inside(first) && rows_.inside(last)) {
+        // The next key has the same distance to the next query.
+        const Index own = rows_.column(t.q_pos[0] - t.k_pos[j]);
+        const float* from = products + own - first_of_run<Arch>(rows_.column(first));
+        add_transposed<Arch>(from, step - 1, scores, temperature);
+        continue;
+      }
+      std::fill_n(by_key, width * key_step, 0.0f);
+      for (Index k = j; k < end; ++k)
+        add_toeplitz<Arch>(row_of<Arch>(products + (k - j) * step, first), t.k_pos[k], t.q_pos,
+                           by_key + (k - j) * key_step);
+      add_transposed<Arch>(by_key, key_step, scores, temperature);
+    }
+  }
 
   /// Adds the products of each vector of `own` with the table rows of its distances to `others`;
   /// `sign` is 1 when own are the queries.
@@ -160,14 +267,14 @@ class Deberta : public EncodingDefaults {
     float* const products = block + tile_rows * head_dim_;
     const auto [least, greatest] = std::minmax_element(others.data, others.data + others.count);
     for (Index i = 0; i < own.rows; i += tile_rows) {
-      const Index count = load_rows(own, i, factor, block);
+      const Index count = load_rows<Arch>(own, i, factor, block);
       const auto [low, high] = std::minmax_element(own_pos.data + i, own_pos.data + i + count);
       const Index first = row(sign > 0 ? *low - *greatest : *least - *high);
       const Index last = row(sign > 0 ? *high - *least : *greatest - *low);
       table.products<Arch>(block, t.head, first, last + 1, products);
       for (Index r = 0; r < count; ++r) {
         const float* product = products + r * table.columns();
-        const Walk walk = walk_from(own_pos[i + r], others, sign);
+        const DebertaRows::Walk walk = rows_.walk_from(own_pos[i + r], others, sign);
         for (Index j = 0; j < others.count; ++j) {
           const float term =
               product[walk.row != nullptr ? walk.row[j * walk.step]
@@ -179,41 +286,6 @@ class Deberta : public EncodingDefaults {
         }
       }
     }
-  }
-
-  /// The rows for consecutive others one after the other, where all of them have an entry.
-  struct Walk {
-    const std::int32_t* row;
-    Index step;
-  };
-  Walk walk_from(double own, const Positions& others, int sign) const {
-    const double first = sign * (own - others[0]), last = sign * (own - others[others.count - 1]);
-    const double reach = static_cast<double>(reach_);
-    if (!others.consecutive || std::max(std::abs(first), std::abs(last)) > reach)
-      return {nullptr, 0};
-    return {rows_.data() + static_cast<Index>(first) + reach_, -sign};
-  }
-
-  Status index_distances(const Options& o) {
-    const Index span = o.buckets.value_or(o.max_distance);
-    count_ = 2 * span;
-    reach_ = o.limit ? o.max_distance - 1 : o.max_distance;
-    auto rows = Buffer<std::int32_t>::make(static_cast<std::size_t>(2 * reach_ + 1));
-    if (!rows) return rows.error();
-    Buffer<Index> buckets;
-    if (o.buckets) {
-      auto made = deberta_buckets(*o.buckets, o.max_distance);
-      if (!made) return made.error();
-      buckets = std::move(*made);
-    }
-    for (Index d = -reach_; d <= reach_; ++d) {
-      const Index size = d < 0 ? -d : d;
-      const Index bucket = o.buckets ? buckets.data()[size] : size;
-      rows->data()[d + reach_] = static_cast<std::int32_t>(
-          std::clamp<Index>((d < 0 ? -bucket : bucket) + span, 0, 2 * span - 1));
-    }
-    rows_ = std::move(*rows);
-    return {};
   }
 
   Status pack(const Table& from, VectorTable& to) const {
@@ -228,11 +300,10 @@ class Deberta : public EncodingDefaults {
     return {};
   }
 
-  Index heads_, head_dim_, count_ = 0;  ///< count: rows of each table
+  Index heads_, head_dim_;
   unsigned terms_;
   VectorTable keys_, queries_;
-  Index reach_ = 0;            ///< farther distances have the rows of this one
-  Buffer<std::int32_t> rows_;  ///< [2 reach + 1]
+  DebertaRows rows_;
 };
 
 }  // namespace posenc

@@ -7,7 +7,9 @@
 /// reciprocal, the default 256/512 puts distance 511 into bucket 256, beyond the table.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "posenc/core/logarithm.hpp"
 #include "posenc/core/natural.hpp"
@@ -51,5 +53,62 @@ inline Result<Buffer<Index>> deberta_buckets(Index buckets, Index max_distance) 
   }
   return table;
 }
+
+/// The row of DeBERTa's tables for each distance, query minus key.
+class DebertaRows {
+ public:
+  static Result<DebertaRows> make(std::optional<int> buckets, Index max_distance, bool limit) {
+    DebertaRows made;
+    const Index span = buckets.value_or(static_cast<int>(max_distance));
+    made.count_ = 2 * span;
+    made.reach_ = limit ? max_distance - 1 : max_distance;
+    auto rows = Buffer<std::int32_t>::make(static_cast<std::size_t>(2 * made.reach_ + 1));
+    if (!rows) return rows.error();
+    Buffer<Index> sizes;
+    if (buckets) {
+      auto known = deberta_buckets(*buckets, max_distance);
+      if (!known) return known.error();
+      sizes = std::move(*known);
+    }
+    for (Index d = -made.reach_; d <= made.reach_; ++d) {
+      const Index size = d < 0 ? -d : d;
+      const Index bucket = buckets ? sizes.data()[size] : size;
+      rows->data()[d + made.reach_] = static_cast<std::int32_t>(
+          std::clamp<Index>((d < 0 ? -bucket : bucket) + span, 0, 2 * span - 1));
+    }
+    made.rows_ = std::move(*rows);
+    return made;
+  }
+
+  /// Rows of each table.
+  Index count() const { return count_; }
+  /// Farther distances have the rows of this one.
+  Index reach() const { return reach_; }
+  /// Where a distance stands among the 2 reach + 1.
+  Index column(double distance) const {
+    const double reach = static_cast<double>(reach_);
+    return static_cast<Index>(std::clamp(distance, -reach, reach)) + reach_;
+  }
+  bool inside(double distance) const { return std::abs(distance) <= static_cast<double>(reach_); }
+  Index in_column(Index column) const { return rows_.data()[column]; }
+  Index at(double distance) const { return in_column(column(distance)); }
+
+  /// The rows for consecutive others one after the other, where all of them have an entry.
+  struct Walk {
+    const std::int32_t* row;
+    Index step;
+  };
+  Walk walk_from(double own, const Positions& others, int sign) const {
+    const double first = sign * (own - others[0]), last = sign * (own - others[others.count - 1]);
+    const double reach = static_cast<double>(reach_);
+    if (!others.consecutive || std::max(std::abs(first), std::abs(last)) > reach)
+      return {nullptr, 0};
+    return {rows_.data() + static_cast<Index>(first) + reach_, -sign};
+  }
+
+ private:
+  Index count_ = 0, reach_ = 0;
+  Buffer<std::int32_t> rows_;  ///< [2 reach + 1]
+};
 
 }  // namespace posenc

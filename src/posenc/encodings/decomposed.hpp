@@ -80,7 +80,7 @@ class Decomposed : public EncodingDefaults {
 
   Index head_dim() const { return axes_[0].table.depth(); }
   Index score_scratch(Index, Index) const {
-    return std::max(axes_[0].table.scratch(), axes_[1].table.scratch());
+    return axes_[0].table.scratch() + axes_[1].table.scratch();
   }
   Status accepts(const Positions& positions) const {
     if (Status s = check_integer_positions(positions); !s) return s;
@@ -95,8 +95,24 @@ class Decomposed : public EncodingDefaults {
   template <class Arch>
   void score(Arch, const ScoreTile& t) const {
     if (t.scores.rows == 0 || t.scores.cols == 0) return;
-    for (Index a = 0; a < 2; ++a)
-      add_axis<Arch>(t, axes_[static_cast<std::size_t>(a)], t.q_pos.axis(a), t.k_pos.axis(a));
+    const Axis &rows = axes_[0], &columns = axes_[1];
+    const auto keys_by_row = span_of(t.k_pos.axis(0), t.scores.cols),
+               keys_by_column = span_of(t.k_pos.axis(1), t.scores.cols);
+    float* const block = t.scratch;
+    float* const by_row = block + tile_rows * head_dim();
+    float* const by_column = by_row + tile_rows * rows.table.columns();
+    const float unscaled = t.scale == 0 ? 0.0f : 1 / t.scale;  // nothing is left of a query times 0
+    for (Index i = 0; i < t.scores.rows; i += tile_rows) {
+      const Index count = load_rows<Arch>(t.q, i, unscaled, block);
+      rows.multiply<Arch>(block, span_of(t.q_pos.axis(0) + i, count), keys_by_row, by_row);
+      columns.multiply<Arch>(block, span_of(t.q_pos.axis(1) + i, count), keys_by_column, by_column);
+      for (Index j = 0, n = 0; j < t.scores.cols; j += n) {
+        n = run_from(t.k_pos, j, t.scores.cols);
+        for (Index r = 0; r < count; ++r)
+          add_run<Arch>(t, i + r, j, n, by_row + r * rows.table.columns(),
+                        by_column + r * columns.table.columns());
+      }
+    }
   }
 
   static constexpr std::array<std::string_view, 2> gradients{"relPosH", "relPosW"};
@@ -136,10 +152,20 @@ class Decomposed : public EncodingDefaults {
     Index given = 0;    ///< rows before they were resized
     double query_step = 1, key_step = 1, origin = 0, largest = 0;
 
-    /// The row of the table; clamped, since a key may stand where only queries have a place.
+    /// The vector of an offset, the last row of the table first, so that it moves with the key;
+    /// clamped, since a key may stand where only queries have a place.
     Index offset(double query, double key) const {
       const double at = query * query_step + origin - key * key_step;
-      return static_cast<Index>(std::clamp(at, 0.0, 2 * largest - 2));
+      return last() - static_cast<Index>(std::clamp(at, 0.0, 2 * largest - 2));
+    }
+    Index last() const { return static_cast<Index>(2 * largest - 2); }
+
+    /// The products of four rows with all vectors that their queries and keys can reach.
+    template <class Arch>
+    void multiply(const float* block, std::pair<double, double> queries,
+                  std::pair<double, double> keys, float* out) const {
+      table.template products<Arch>(block, 0, offset(queries.second, keys.first),
+                                    offset(queries.first, keys.second) + 1, out);
     }
 
     /// Linear interpolation between the centres of rows, the ends held: calls `use(i, low, high, w)`
@@ -162,7 +188,7 @@ class Decomposed : public EncodingDefaults {
       if (!made) return made.error();
       for_each_blend([&](Index i, Index low, Index high, double w) {
         for (Index k = 0; k < dim; ++k)
-          made->at(0, i, k) =
+          made->at(0, rows - 1 - i, k) =
               static_cast<float>((1 - w) * from.row(low)[k] + w * from.row(high)[k]);
       });
       table = std::move(*made);
@@ -171,7 +197,7 @@ class Decomposed : public EncodingDefaults {
     void collect(const double* sums, float* rows) const {
       for_each_blend([&](Index i, Index low, Index high, double w) {
         for (Index k = 0; k < table.depth(); ++k) {
-          const double by = sums[table.place(0, i, k)];
+          const double by = sums[table.place(0, last() - i, k)];
           rows[low * table.depth() + k] += static_cast<float>((1 - w) * by);
           rows[high * table.depth() + k] += static_cast<float>(w * by);
         }
@@ -181,25 +207,34 @@ class Decomposed : public EncodingDefaults {
 
   Decomposed() = default;
 
+  static std::pair<double, double> span_of(const double* positions, Index count) {
+    const auto [least, greatest] = std::minmax_element(positions, positions + count);
+    return {*least, *greatest};
+  }
+  /// How many keys from j on stand side by side in one row of the grid.
+  static Index run_from(const Positions& keys, Index j, Index count) {
+    const double *row = keys.axis(0), *column = keys.axis(1);
+    Index end = j + 1;
+    while (end < count && row[end] == row[j] && column[end] - column[end - 1] == 1) ++end;
+    return end - j;
+  }
+
+  /// Such keys have one vector of rows, and those of columns follow one another.
   template <class Arch>
-  static void add_axis(const ScoreTile& t, const Axis& axis, const double* queries,
-                       const double* keys) {
-    float* const block = t.scratch;
-    float* const products = block + tile_rows * axis.table.depth();
-    const float unscaled = t.scale == 0 ? 0.0f : 1 / t.scale;  // nothing is left of a query times 0
-    const auto [least, greatest] = std::minmax_element(keys, keys + t.scores.cols);
-    for (Index i = 0; i < t.scores.rows; i += tile_rows) {
-      const Index count = load_rows(t.q, i, unscaled, block);
-      const auto [low, high] = std::minmax_element(queries + i, queries + i + count);
-      axis.table.template products<Arch>(block, 0, axis.offset(*low, *greatest),
-                                         axis.offset(*high, *least) + 1, products);
-      for (Index r = 0; r < count; ++r) {
-        const float* product = products + r * axis.table.columns();
-        float* row = t.scores.row(i + r);
-        for (Index j = 0; j < t.scores.cols; ++j)
-          row[j] += product[axis.offset(queries[i + r], keys[j])];
-      }
-    }
+  void add_run(const ScoreTile& t, Index i, Index j, Index n, const float* by_row,
+               const float* by_column) const {
+    const auto column_of = [&](Index key) {
+      return axes_[1].offset(t.q_pos.axis(1)[i], t.k_pos.axis(1)[key]);
+    };
+    const float own = by_row[axes_[0].offset(t.q_pos.axis(0)[i], t.k_pos.axis(0)[j])];
+    float* const row = t.scores.row(i) + j;
+    const Index first = column_of(j);
+    if (column_of(j + n - 1) - first == n - 1)
+      for_each_vector<Arch>(n, [&, v = xsimd::batch<float, Arch>(own)](Index c, auto io) {
+        io.store(io.load(row + c) + (v + io.load(by_column + first + c)), row + c);
+      });
+    else  // pooled or at the edge
+      for (Index c = 0; c < n; ++c) row[c] += own + by_column[column_of(j + c)];
   }
 
   std::array<Axis, 2> axes_;

@@ -18,8 +18,8 @@ namespace posenc {
 ///   = m - j x = d, or with `logDistance` sign(d) ln(|d| + 1);   a = SiLU or ReLU;   `inner` any
 ///   number of times
 ///
-/// Biases up to `reach` are computed once; farther ones, and those between whole numbers, are right
-/// but cost an evaluation of the network in each tile.
+/// Biases up to `reach` are computed once; farther ones once in each call; those between whole numbers
+/// are right but cost an evaluation of the network in each tile.
 class DynamicBias : public EncodingDefaults {
  public:
   enum class Activation { silu, relu };
@@ -85,6 +85,10 @@ class DynamicBias : public EncodingDefaults {
   Index score_scratch(Index rows, Index cols) const {
     return distances_of_tile(rows, cols) + 2 * width();
   }
+  BlockRoom kept_blocks(Index queries, Index keys) const {
+    if (std::max(queries, keys) <= o_.reach) return {};
+    return BlockRoom::for_call(queries, keys, o_.heads);
+  }
   Status accepts(const Positions& positions) const { return check_real_positions(positions); }
 
   template <class Arch>
@@ -92,11 +96,23 @@ class DynamicBias : public EncodingDefaults {
     const float* kept = biases_.data() + t.head * (2 * o_.reach + 1) + o_.reach;
     float* units = t.scratch + distances_of_tile(t.scores.rows, t.scores.cols);
     add_by_distance<Arch>(t, 1.0f, [&](double first, Index n, float* out) {
+      const float* block = nullptr;
       for (Index c = 0; c < n; ++c) {
         const double relative = first + static_cast<double>(c);
-        out[c] = std::abs(relative) <= o_.reach && relative == std::trunc(relative)
-                     ? kept[static_cast<Index>(relative)]
-                     : output(t.head, evaluate(-relative, units));
+        const bool whole = relative == std::trunc(relative);
+        if (whole && std::abs(relative) <= o_.reach) {
+          out[c] = kept[static_cast<Index>(relative)];
+          block = nullptr;
+        } else if (whole && t.kept.any() && std::abs(relative) < 1 << 30) {
+          const auto at = static_cast<Index>(relative);
+          const Index inside = at & (distances_in_block - 1);
+          if (block == nullptr || inside == 0)
+            block = t.kept.get(1, (at - inside) / distances_in_block,
+                               [&](float* to) { fill_block(at - inside, units, to); });
+          out[c] = block[t.head * distances_in_block + inside];
+        } else {
+          out[c] = output(t.head, evaluate(-relative, units));
+        }
       }
     });
   }
@@ -222,6 +238,13 @@ class DynamicBias : public EncodingDefaults {
     const double bias =
         o_.out_bias.empty() ? 0.0 : static_cast<double>(o_.out_bias.data.data()[head]);
     return static_cast<float>(sum_of_products(o_.out_weight.row(head), units, width()) + bias);
+  }
+  /// Of all heads, which share everything but the last layer.
+  void fill_block(Index first, float* units, float* out) const {
+    for (Index c = 0; c < distances_in_block; ++c) {
+      const float* last = evaluate(-static_cast<double>(first + c), units);
+      for (Index h = 0; h < o_.heads; ++h) out[h * distances_in_block + c] = output(h, last);
+    }
   }
   static double sum_of_products(const float* a, const float* b, Index n) {
     double sum = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "posenc/core/position_rules.hpp"
 #include "posenc/core/tile_distances.hpp"
@@ -86,17 +87,24 @@ class Fire : public EncodingDefaults {
       for (Index c = 0; c < n; ++c)
         out[c] = static_cast<float>(psi(first + static_cast<double>(c)));
     };
-    const Piece* pieces = pieces_.data() + t.head * count_;
-    Index at = 0;
+    using V = xsimd::batch<float, Arch>;
+    Line line{pieces_.data() + t.head * count_, count_};
     for_each_row_by_distance(t, fill, [&](Index i, const float* psis) {
-      const double inverse = 1 / (psi(std::max(t.q_pos[i], threshold_)) + epsilon_);
+      line.scale(psi(std::max(t.q_pos[i], threshold_)) + epsilon_);
       float* row = t.scores.row(i);
-      for (Index j = 0; j < t.scores.cols; ++j) {
-        const double x = psis[j] * inverse;
-        // Neighbours are in the same piece or the next one.
-        while (at > 0 && x < pieces[at].start) --at;
-        while (at + 1 < count_ && x >= pieces[at + 1].start) ++at;
-        row[j] += static_cast<float>(pieces[at].slope * x + pieces[at].offset);
+      for (Index j = 0; j < t.scores.cols;) {
+        const Index end = std::min(j + lanes<Arch>, t.scores.cols);
+        if (end - j == lanes<Arch>) {
+          const V x = V::load_unaligned(psis + j);
+          if (xsimd::all((x >= V(line.first)) & (x < V(line.end)))) {
+            const V sum =
+                V::load_unaligned(row + j) + multiply_add<Arch>(V(line.slope), x, V(line.offset));
+            sum.store_unaligned(row + j);
+            j = end;
+            continue;
+          }
+        }
+        for (; j < end; ++j) row[j] += line.at(psis[j]);
       }
     });
   }
@@ -158,6 +166,34 @@ class Fire : public EncodingDefaults {
   /// slope x + offset, from x = start on.
   struct Piece {
     double start, slope, offset;
+  };
+
+  /// The piece in force as a function of psi alone, for one query: neighbours are in the same piece
+  /// or the next one, and most vectors of keys in a single one.
+  struct Line {
+    const Piece* pieces;
+    Index count, index = 0;
+    double denominator = 1;
+    float first = 0, end = 0, slope = 0, offset = 0;
+
+    void scale(double by) {
+      denominator = by;
+      move(0);
+    }
+    void move(Index step) {
+      index += step;
+      const Piece& piece = pieces[index];
+      first = index == 0 ? -std::numeric_limits<float>::infinity() : start(index);
+      end = index + 1 == count ? std::numeric_limits<float>::infinity() : start(index + 1);
+      slope = static_cast<float>(piece.slope / denominator);
+      offset = static_cast<float>(piece.offset);
+    }
+    float start(Index i) const { return static_cast<float>(pieces[i].start * denominator); }
+    float at(float x) {
+      while (x < first) move(-1);
+      while (x >= end) move(1);
+      return slope * x + offset;
+    }
   };
 
   Fire(Options o, double threshold)

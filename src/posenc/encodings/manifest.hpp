@@ -116,6 +116,7 @@ inline std::string field(const Field& f, const void* defaults) {
   if (f.is_logarithmic) o.flag("logarithmic", true);
   if (!f.choices.empty()) o.raw("choices", array_of(f.choices, quoted));
   if (f.kind == OptionKind::list) o.raw("length", extent(f.shape[0]));
+  if (f.policy) o.text("lengthPolicy", length_policy_names[static_cast<std::size_t>(*f.policy)]);
   return o.str();
 }
 

@@ -9,8 +9,7 @@
 #include "posenc/core/position_rules.hpp"
 #include "posenc/core/tile_gradients.hpp"
 #include "posenc/core/toeplitz.hpp"
-#include "posenc/core/vector_table.hpp"
-#include "posenc/core/waves.hpp"
+#include "posenc/encodings/transformer_xl_vectors.hpp"
 
 namespace posenc {
 
@@ -22,7 +21,7 @@ namespace posenc {
 ///
 /// The distance is used as it is, without the reference's shift of rows, so keys in the future are
 /// right too (XLNet). `clamp` limits it on both sides. Vectors r(d) up to `reach` are computed
-/// once; farther ones are right but cost a projection each time. `projected` gives r itself,
+/// once, farther ones once in each call. `projected` gives r itself,
 /// learned or computed elsewhere: row origin + d, and beyond the ends the last row.
 class TransformerXl : public EncodingDefaults {
  public:
@@ -88,15 +87,23 @@ class TransformerXl : public EncodingDefaults {
                    .received = static_cast<double>(o.origin),
                    .low = 0,
                    .high = static_cast<double>(o.projected.shape[0] - 1)};
-    TransformerXl made(std::move(o));
-    if (Status s = made.o_.projected.empty() ? made.project() : made.copy(); !s) return s.error();
-    return made;
+    auto vectors = o.relative.empty()
+                       ? RelativeVectors::given(o.projected, o.origin, o.clamp)
+                       : RelativeVectors::projected(std::move(o.relative), o.base,
+                                                    o.clamp.value_or(o.reach), o.clamp.has_value());
+    if (!vectors) return vectors.error();
+    o.projected.data = Buffer<float>();
+    return TransformerXl(std::move(o), std::move(*vectors));
   }
 
   Index heads() const { return o_.heads; }
   Index head_dim() const { return o_.head_dim; }
-  Index score_scratch(Index, Index cols) const {
-    return std::max(near_.scratch(), std::max<Index>(cols, o_.head_dim));
+  Index score_scratch(Index rows, Index cols) const {
+    return tile_rows * (o_.head_dim + stride(rows, cols)) + vectors_.scratch();
+  }
+  BlockRoom kept_blocks(Index queries, Index keys) const {
+    if (vectors_.bounded() || std::max(queries, keys) <= reach_) return {};
+    return BlockRoom::for_call(queries, keys, vectors_.depth());
   }
   Status accepts(const Positions& positions) const { return check_integer_positions(positions); }
 
@@ -104,18 +111,25 @@ class TransformerXl : public EncodingDefaults {
   void score(Arch, const ScoreTile& t) const {
     if (t.scores.rows == 0 || t.scores.cols == 0) return;
     add_content<Arch>(t);
-    const Range keys = range_of(t.k_pos, 0, t.k_pos.count);
-    bool beyond = false;
+    const Range keys = range_of(t.k_pos, 0, t.k_pos.count),
+                queries = range_of(t.q_pos, 0, t.q_pos.count);
+    const double first = keys.least - queries.greatest, last = keys.greatest - queries.least;
+    const double reach = static_cast<double>(reach_);
+    const bool near = bounded_ || (first >= -reach && last <= reach);
+    // As dense as consecutive positions, and no number of a column overflows.
+    const bool dense = last - first < static_cast<double>(t.scores.rows + t.scores.cols) &&
+                       std::max(-first, last) < 1 << 30;
+    const bool kept = !near && dense && t.kept.any();
     for (Index i = 0; i < t.scores.rows; i += tile_rows) {
       const Range own = range_of(t.q_pos, i, std::min(tile_rows, t.scores.rows - i));
-      const double first = keys.least - own.greatest, last = keys.greatest - own.least;
-      const double reach = static_cast<double>(reach_);
-      const bool all = bounded_ || (first >= -reach && last <= reach);
-      beyond = beyond || !all;
-      if (!all && (first > reach || last < -reach)) continue;
-      add_near<Arch>(t, i, column(first), column(last) + 1, all);
+      const double from = keys.least - own.greatest, to = keys.greatest - own.least;
+      if (kept)
+        add_kept<Arch>(t, i, static_cast<Index>(from) + reach_,
+                       static_cast<Index>(to) + reach_ + 1);
+      else if (near)
+        add_near<Arch>(t, i, vectors_.column(from), vectors_.column(to) + 1);
     }
-    if (beyond) add_far<Arch>(t);
+    if (!near && !kept) add_scattered<Arch>(t);
   }
 
   static constexpr std::array<std::string_view, 4> gradients{"u", "v", "relative", "projected"};
@@ -135,11 +149,11 @@ class TransformerXl : public EncodingDefaults {
       add_scaled<Arch>(sum * t.scale, o_.u.row(t.head), g.k.row(j), dim);
     }
     float* const weights = t.scratch;
-    float* const own = weights + near_.columns();
+    float* const own = weights + near().columns();
     float* const by_own = own + dim;
-    std::fill_n(weights, near_.columns(), 0.0f);
+    std::fill_n(weights, near().columns(), 0.0f);
     for (Index i = 0; i < g.gradient.rows; ++i) {
-      Index first = near_.columns(), last = 0;
+      Index first = near().columns(), last = 0;
       std::fill_n(by_own, dim, 0.0f);
       std::copy_n(t.q.row(i), dim, own);
       const float scale = t.scale * t.temperature(i);
@@ -148,12 +162,12 @@ class TransformerXl : public EncodingDefaults {
         const float by = g.gradient.row(i)[j];
         const double relative = t.k_pos[j] - t.q_pos[i];
         if (by == 0 || is_far(relative)) continue;
-        const Index c = column(relative);
+        const Index c = vectors_.column(relative);
         weights[c] += by;
         first = std::min(first, c);
         last = std::max(last, c + 1);
       }
-      near_.pull_back<Arch>(own, 1.0f, weights, t.head, first, last, by_own, g.sums + 2 * all());
+      near().pull_back<Arch>(own, 1.0f, weights, t.head, first, last, by_own, g.sums + 2 * all());
       add_scaled<Arch>(1.0f, by_own, g.q.row(i), dim);
       add_row(scale, by_own, by_v, dim);
     }
@@ -163,10 +177,10 @@ class TransformerXl : public EncodingDefaults {
     const Index rows = o_.projected.shape[0];
     for (Index i = 0; i < 2; ++i) round_gradients(sums + i * all(), all(), tables[i]);
     for (Index relative = -reach_; relative <= reach_; ++relative) {
-      fill_waves(-static_cast<double>(relative), sums);
+      vectors_.fill_waves(-static_cast<double>(relative), sums + waves_at());
       for (Index row = 0; row < all(); ++row) {
         const double by =
-            sums[2 * all() + near_.place(row / o_.head_dim, relative + reach_, row % o_.head_dim)];
+            sums[2 * all() + near().place(row / o_.head_dim, relative + reach_, row % o_.head_dim)];
         if (rows == 0)
           project_back(row, by, sums);
         else if (tables[3] != nullptr)
@@ -178,7 +192,11 @@ class TransformerXl : public EncodingDefaults {
   }
 
  private:
-  explicit TransformerXl(Options o) : o_(std::move(o)) {}
+  TransformerXl(Options o, RelativeVectors vectors)
+      : o_(std::move(o)),
+        vectors_(std::move(vectors)),
+        reach_(vectors_.reach()),
+        bounded_(vectors_.bounded()) {}
 
   struct Range {
     double least, greatest;
@@ -189,10 +207,9 @@ class TransformerXl : public EncodingDefaults {
     return {*least, *greatest};
   }
 
-  /// Of a relative position, key minus query, limited to what is kept.
-  Index column(double relative) const {
-    const double reach = static_cast<double>(reach_);
-    return static_cast<Index>(std::clamp(relative, -reach, reach)) + reach_;
+  /// From the products of one row to those of the next, whole panels at both ends.
+  Index stride(Index rows, Index cols) const {
+    return std::max(near().columns(), rows + cols + 2 * vectors_in_block);
   }
 
   template <class Arch>
@@ -203,33 +220,59 @@ class TransformerXl : public EncodingDefaults {
       add_scaled<Arch>(t.temperature(i), t.scratch, t.scores.row(i), t.scores.cols);
   }
 
-  /// (q + v) · r for the columns first .. last - 1, which are all the rows need or all there are.
+  /// (q + v) of four rows, which is what they are multiplied with.
   template <class Arch>
-  void add_near(const ScoreTile& t, Index i, Index first, Index last, bool all) const {
-    float* const block = t.scratch;
-    float* const products = block + tile_rows * o_.head_dim;
-    const Index count = load_rows(t.q, i, 1.0f, block);
+  Index load_block(const ScoreTile& t, Index i, float* block) const {
+    const Index count = load_rows<Arch>(t.q, i, 1.0f, block);
     for (Index r = 0; r < count; ++r)
       add_scaled<Arch>(t.scale * t.temperature(i + r), o_.v.row(t.head), block + r * o_.head_dim,
                        o_.head_dim);
-    near_.products<Arch>(block, t.head, first, last, products);
+    return count;
+  }
+
+  /// (q + v) · r for the columns first .. last - 1, wherever they are.
+  template <class Arch>
+  void add_kept(const ScoreTile& t, Index i, Index first, Index last) const {
+    float* const block = t.scratch;
+    float* const products = block + tile_rows * o_.head_dim;
+    const Index step = stride(t.scores.rows, t.scores.cols);
+    const Index count = load_block<Arch>(t, i, block);
+    multiply_run<Arch>(block, o_.head_dim, first, last, products, step, [&](Index b) {
+      const float* vectors = vectors_.near_block(t.head, b);
+      if (vectors != nullptr) return vectors;
+      return t.kept.get(t.head + 1, b, [&](float* out) {
+        vectors_.fill_block<Arch>(t.head, b, products + tile_rows * step, out);
+      });
+    });
     for (Index r = 0; r < count; ++r) {
-      const ToeplitzRow row{products + r * near_.columns(), reach_};
-      if (all) {
-        add_toeplitz<Arch>(row, t.q_pos[i + r], t.k_pos, t.scores.row(i + r));
-        continue;
-      }
-      for (Index j = 0; j < t.scores.cols; ++j) {
-        const double relative = t.k_pos[j] - t.q_pos[i + r];
-        if (std::abs(relative) <= static_cast<double>(reach_))
-          t.scores.row(i + r)[j] += row.at(relative);
-      }
+      const float* by_column = products + r * step - first_of_run<Arch>(first) + reach_;
+      const auto at = [&](Index j) {
+        return by_column + static_cast<Index>(t.k_pos[j] - t.q_pos[i + r]);
+      };
+      float* row = t.scores.row(i + r);
+      if (t.k_pos.consecutive)
+        add_scaled<Arch>(1.0f, at(0), row, t.scores.cols);
+      else
+        for (Index j = 0; j < t.scores.cols; ++j) row[j] += *at(j);
+    }
+  }
+
+  /// Those within the table, which are all the rows need or all there are.
+  template <class Arch>
+  void add_near(const ScoreTile& t, Index i, Index first, Index last) const {
+    float* const block = t.scratch;
+    float* const products = block + tile_rows * o_.head_dim;
+    const Index count = load_block<Arch>(t, i, block);
+    near().products<Arch>(block, t.head, first, last, products);
+    for (Index r = 0; r < count; ++r) {
+      const ToeplitzRow row{products + r * near().columns(), reach_};
+      add_toeplitz<Arch>(row, t.q_pos[i + r], t.k_pos, t.scores.row(i + r));
     }
   }
 
   /// Diagonal by diagonal, where neighbours have the same distance and share its vector.
   template <class Arch>
-  void add_far(const ScoreTile& t) const {
+  void add_scattered(const ScoreTile& t) const {
     const Index rows = t.scores.rows, cols = t.scores.cols;
     float* const vector = t.scratch;
     double current = std::numeric_limits<double>::quiet_NaN();
@@ -237,10 +280,9 @@ class TransformerXl : public EncodingDefaults {
     for (Index d = 1 - rows; d < cols; ++d)
       for (Index i = std::max<Index>(0, -d); i < rows && i + d < cols; ++i) {
         const double relative = t.k_pos[i + d] - t.q_pos[i];
-        if (std::abs(relative) <= static_cast<double>(reach_)) continue;
         if (relative != current) {
           current = relative;
-          vector_at<Arch>(t.head, -relative, vector);
+          vectors_.vector_at<Arch>(t.head, -relative, vector + o_.head_dim, vector);
           own = t.scale * dot<Arch>(o_.v.row(t.head), vector, o_.head_dim);
         }
         t.scores.row(i)[i + d] +=
@@ -248,43 +290,15 @@ class TransformerXl : public EncodingDefaults {
       }
   }
 
-  template <class Arch>
-  void vector_at(Index head, double distance, float* out) const {
-    const Index dim = o_.head_dim, half = o_.relative.shape[2] / 2;
-    std::fill_n(out, dim, 0.0f);
-    const float* lines = transposed_.data() + head * 2 * half * dim;
-    // libm's two calls took more than half of the time.
-    constexpr Index most = 64;
-    std::array<float, static_cast<std::size_t>(most)> cosines, sines;
-    for (Index first = 0; first < half; first += most) {
-      const Index count = std::min(most, half - first);
-      const double* frequencies = frequencies_.data() + first;
-      write_cosines_and_sines(
-          count, [&](Index e) { return distance * frequencies[e]; }, cosines.data(), sines.data());
-      for (Index e = 0; e < count; ++e) {
-        const auto i = static_cast<std::size_t>(e);
-        add_scaled<Arch>(sines[i], lines + (first + e) * dim, out, dim);
-        add_scaled<Arch>(cosines[i], lines + (half + first + e) * dim, out, dim);
-      }
-    }
-  }
-
   // Of the sums of gradients.
   Index all() const { return Index{o_.heads} * o_.head_dim; }
   Index width() const { return o_.relative.shape[2]; }
-  Index weights_at() const { return 2 * all() + near_.size(); }
+  const VectorTable& near() const { return vectors_.near(); }
+  Index weights_at() const { return 2 * all() + near().size(); }
   Index waves_at() const { return weights_at() + all() * width(); }
 
   bool is_far(double relative) const {
     return !bounded_ && std::abs(relative) > static_cast<double>(reach_);
-  }
-  void fill_waves(double distance, double* sums) const {
-    double* out = sums + waves_at();
-    for (Index e = 0; e < width() / 2; ++e) {
-      const double angle = distance * frequencies_.data()[e];
-      out[e] = std::sin(angle);
-      out[width() / 2 + e] = std::cos(angle);
-    }
   }
   /// To the weights that made one element of r at the distance of the waves.
   void project_back(Index row, double by, double* sums) const {
@@ -292,7 +306,7 @@ class TransformerXl : public EncodingDefaults {
     double* weights = sums + weights_at() + row * width();
     for (Index e = 0; e < width(); ++e) weights[e] += by * sums[waves_at() + e];
   }
-  /// Diagonal by diagonal, as add_far.
+  /// Diagonal by diagonal, as add_scattered.
   template <class Arch>
   void far_gradient(const ScoreGradient& g, double* by_v) const {
     const ScoreTile& t = g.tile;
@@ -313,8 +327,8 @@ class TransformerXl : public EncodingDefaults {
         if (relative != current) {
           flush();
           current = relative;
-          fill_waves(-relative, g.sums);
-          vector_at<Arch>(t.head, -relative, vector);
+          vectors_.fill_waves(-relative, g.sums + waves_at());
+          vectors_.vector_at<Arch>(t.head, -relative, vector + o_.head_dim, vector);
         }
         const float scale = t.scale * t.temperature(i);
         for (Index k = 0; k < dim; ++k)
@@ -325,97 +339,10 @@ class TransformerXl : public EncodingDefaults {
     flush();
   }
 
-  Status copy() {
-    const Index rows = o_.projected.shape[0];
-    const float* vectors = o_.projected.data.data();
-    bounded_ = true;
-    reach_ = std::max<Index>(rows - 1 - o_.origin, o_.origin);
-    if (o_.clamp) reach_ = std::min<Index>(reach_, *o_.clamp);
-    if (Status s = make_near(); !s) return s;
-    for (Index relative = -reach_; relative <= reach_; ++relative) {
-      const Index row = std::clamp<Index>(o_.origin - relative, 0, rows - 1);
-      for (Index h = 0; h < o_.heads; ++h)
-        for (Index k = 0; k < o_.head_dim; ++k)
-          near_.at(h, relative + reach_, k) = vectors[(row * o_.heads + h) * o_.head_dim + k];
-    }
-    o_.projected.data = Buffer<float>();
-    return {};
-  }
-
-  Status project() {
-    bounded_ = o_.clamp.has_value();
-    reach_ = o_.clamp.value_or(o_.reach);
-    if (Status s = make_near(); !s) return s;
-    const Index dim = o_.head_dim, width = o_.relative.shape[2], half = width / 2;
-    auto frequencies = Buffer<double>::make(static_cast<std::size_t>(half));
-    if (!frequencies) return frequencies.error();
-    auto waves = Buffer<double>::make(static_cast<std::size_t>(width * together));
-    if (!waves) return waves.error();
-    for (Index e = 0; e < half; ++e)
-      frequencies->data()[e] =
-          std::pow(o_.base, -2.0 * static_cast<double>(e) / static_cast<double>(width));
-    for (Index distance = 0; distance <= reach_; distance += together) {
-      for (Index e = 0; e < half; ++e)
-        for (Index c = 0; c < together; ++c) {
-          const double angle = static_cast<double>(distance + c) * frequencies->data()[e];
-          waves->data()[e * together + c] = std::sin(angle);
-          waves->data()[(half + e) * together + c] = std::cos(angle);
-        }
-      for (Index row = 0; row < o_.heads * dim; ++row) project_row(row, distance, waves->data());
-    }
-    frequencies_ = std::move(*frequencies);
-    return bounded_ ? forget_weights() : transpose_weights();
-  }
-
-  /// One element of r for several distances of either sign: sines are odd, cosines even.
-  void project_row(Index row, Index distance, const double* waves) {
-    const Index dim = o_.head_dim, half = o_.relative.shape[2] / 2;
-    const float* weights = o_.relative.data.data() + row * 2 * half;
-    double odd[together] = {}, even[together] = {};
-    for (Index e = 0; e < half; ++e)
-      for (Index c = 0; c < together; ++c) {
-        odd[c] += waves[e * together + c] * weights[e];
-        even[c] += waves[(half + e) * together + c] * weights[half + e];
-      }
-    for (Index c = 0; c < std::min(together, reach_ + 1 - distance); ++c) {
-      near_.at(row / dim, reach_ - distance - c, row % dim) = static_cast<float>(even[c] + odd[c]);
-      near_.at(row / dim, reach_ + distance + c, row % dim) = static_cast<float>(even[c] - odd[c]);
-    }
-  }
-
-  /// For distances beyond reach.
-  Status transpose_weights() {
-    auto transposed = Buffer<float>::make(o_.relative.data.size());
-    if (!transposed) return transposed.error();
-    const Index dim = o_.head_dim, width = o_.relative.shape[2];
-    for (Index row = 0; row < o_.heads * dim; ++row)
-      for (Index e = 0; e < width; ++e)
-        transposed->data()[(row / dim * width + e) * dim + row % dim] =
-            o_.relative.data.data()[row * width + e];
-    transposed_ = std::move(*transposed);
-    return forget_weights();
-  }
-  Status forget_weights() {
-    o_.relative.data = Buffer<float>();
-    return {};
-  }
-
-  Status make_near() {
-    auto near = VectorTable::make(o_.heads, 2 * reach_ + 1, o_.head_dim);
-    if (!near) return near.error();
-    near_ = std::move(*near);
-    return {};
-  }
-
-  /// Distances projected at a time: their sums are independent, so they fill vectors.
-  static constexpr Index together = 4;
-
   Options o_;
-  VectorTable near_;  ///< [heads][2 reach + 1]: r at the relative positions -reach .. reach
-  Index reach_ = 0;
-  bool bounded_ = false;  ///< what lies beyond equals the ends
-  Buffer<double> frequencies_;
-  Buffer<float> transposed_;  ///< [heads][E][headDim]: `relative` by lines
+  RelativeVectors vectors_;
+  Index reach_;
+  bool bounded_;
 };
 
 }  // namespace posenc

@@ -53,7 +53,8 @@ constexpr auto by_parts_fields(Own... own) {
           "extrapolationFactor", "Weight of the kept frequencies; 0 interpolates every pair.", 0,
           1),
       F::template boolean<&ByPartsOptions::dynamic>(
-          "dynamic", "Take max(1, length / originalLength) for the factor."),
+          "dynamic", "Take max(1, length / originalLength) for the factor.")
+          .leading_to(LengthPolicy::per_length),
       own...);
 }
 

@@ -53,7 +53,8 @@ struct DualChunkSchedule : RemapDefaults {
           "clampMax", "Greatest query position; chunk - 1 unless given, as in the paper.", 1, 1e9)
           .example(95),
       FieldOf<Options>::boolean<&Options::dca_mscale>("dcaMscale",
-                                                      "Sharpen beyond the trained length."),
+                                                      "Sharpen beyond the trained length.")
+          .leading_to(LengthPolicy::per_length),
       FieldOf<Options>::integer<&Options::trained_length>(
           "trainedLength", "Length the model was trained at, for dcaMscale.", 1, 1e9)
           .example(128));

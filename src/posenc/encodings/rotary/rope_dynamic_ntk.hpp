@@ -49,7 +49,8 @@ struct RopeDynamicNtkSchedule : ScheduleDefaults {
           .required(32)
           .logarithmic(),
       FieldOf<Options>::number<&Options::frozen_length>(
-          "frozenLength", "Act as if so many tokens had been seen, whatever the call.", 0, 1e15),
+          "frozenLength", "Act as if so many tokens had been seen, whatever the call.", 0, 1e15)
+          .leading_to(LengthPolicy::fixed),
       FieldOf<Options>::choice<&Options::variant>("variant", "How the length enters.",
                                                   dynamic_variant_names));
 

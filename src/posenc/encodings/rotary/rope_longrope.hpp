@@ -57,7 +57,8 @@ struct RopeLongropeSchedule : ScheduleDefaults {
           0, 1e3)
           .exclusive_min(),
       FieldOf<Options>::number<&Options::frozen_length>(
-          "frozenLength", "Choose the list as if so many tokens had been seen.", 0, 1e15));
+          "frozenLength", "Choose the list as if so many tokens had been seen.", 0, 1e15)
+          .leading_to(LengthPolicy::fixed));
 
   RopeLongropeSchedule(const Options& o, Index rotary_dim, double length)
       : o(o),
