@@ -6,14 +6,14 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { playwright } from '@vitest/browser-playwright';
 import { defineConfig } from 'vitest/config';
-import { chromiumArguments } from './tests/browser/chromium-arguments.ts';
+import { chromiumArguments } from './tests/browser/chromium-arguments.mjs';
 
 const dist = (file: string) => fileURLToPath(new URL(`dist/${file}`, import.meta.url));
 const posenc = (host: string) => ({
   alias: [
     { find: /^posenc$/, replacement: dist(`index${host}.js`) },
-    { find: /^posenc\/worker$/, replacement: dist(`worker${host}.js`) },
-    { find: /^posenc\/(inline|module)$/, replacement: dist('$1.js') },
+    { find: /^posenc\/(worker|module)$/, replacement: dist(`$1${host}.js`) },
+    { find: /^posenc\/inline$/, replacement: dist('inline.js') },
   ],
 });
 

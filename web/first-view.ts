@@ -17,19 +17,28 @@ import { drawnAhead } from './ahead.ts';
 /** Before anything is drawn: the theme that was chosen, and whether the visitor's own state will replace the default one. */
 const early = `{const kept=(key)=>{try{return localStorage.getItem(key)}catch{}},{dataset}=document.documentElement,theme=kept('posenc-theme');if(theme==='light'||theme==='dark')dataset.theme=theme;if(kept('posenc-questions')==='off')dataset.quiet='';if(/^#v1&/.test(location.hash)||/[?&]embed=/.test(location.search))dataset.own=''}`;
 
-/** After the first frame, or where none is drawn, as in a tab behind others, after a while. */
+/** Controls of what is drawn ahead that would react by themselves, and be thrown away with what was chosen. */
+const idle = '.button-row,.switches,.guess,.figure-head .control';
+const lost =
+  'The scripts of this page did not load, so its controls do nothing and the first lab shows its default state. Loading the page again may help.';
+
+/**
+ * After the first frame, or where none is drawn, as in a tab behind others, after a while. Until the live lab is there, what is
+ * drawn takes no input but the sentence, which is handed over; should no script come, it shows as what it is, and the page says so.
+ */
 const late = (script: string, modules: readonly string[], fetched: readonly string[]): string =>
-  `{let begun=false;const ask=(files,rel)=>{for(const href of files){const link=document.createElement('link');link.rel=rel;link.href=href;link.crossOrigin='';if(rel==='preload')link.as='fetch';document.head.append(link)}},begin=()=>{if(begun)return;begun=true;ask(${JSON.stringify(modules)},'modulepreload');ask(${JSON.stringify(fetched)},'preload');import("${script}")};requestAnimationFrame(()=>setTimeout(begin));setTimeout(begin,400)}`;
+  `{let begun=false;const body=document.getElementById('order-body');body.ariaBusy='true';for(const one of body.querySelectorAll('${idle}'))one.inert=true;const ask=(files,rel)=>{for(const href of files){const link=document.createElement('link');link.rel=rel;link.href=href;link.crossOrigin='';if(rel==='preload')link.as='fetch';document.head.append(link)}},begin=()=>{if(begun)return;begun=true;ask(${JSON.stringify(modules)},'modulepreload');ask(${JSON.stringify(fetched)},'preload');import("${script}").catch((error)=>{const{dataset}=document.documentElement,notice=document.getElementById('notice');delete dataset.own;dataset.ready='false';body.ariaBusy=null;notice.textContent='${lost}';notice.hidden=false;throw error})};requestAnimationFrame(()=>setTimeout(begin));setTimeout(begin,400)}`;
 
 const hashed = (text: string): string =>
   `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
-/** Every file that what is drawn depends on. */
-function fingerprint(folders: readonly string[]): string {
+/** Of every file that what is drawn depends on: all of some folders, and single ones. */
+export function fingerprint(folders: readonly string[], files: readonly string[]): string {
   const sum = createHash('sha256');
+  for (const file of files) sum.update(file).update(readFileSync(file));
   for (const folder of folders)
     for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })
-      .filter((one) => one.isFile() && /\.(ts|js|wasm|html)$/.test(one.name))
+      .filter((one) => one.isFile() && /\.(ts|m?js|wasm|html)$/.test(one.name))
       .sort((a, b) => (join(a.parentPath, a.name) < join(b.parentPath, b.name) ? -1 : 1)))
       sum.update(entry.name).update(readFileSync(join(entry.parentPath, entry.name)));
   return sum.digest('hex').slice(0, 16);
@@ -37,9 +46,15 @@ function fingerprint(folders: readonly string[]): string {
 
 /** Drawing takes a second, and the tests build the page a dozen times: what was drawn from the same files is taken again. */
 async function drawn(places: Places, page: string): Promise<string> {
+  // The last of them has the version of the library whose document it is drawn in.
+  const single = ['ahead.ts', 'first-view.ts', '../package-lock.json'];
+  const from = fingerprint(
+    [join(places.page, 'src'), places.packageFolder],
+    single.map((name) => join(places.page, name)),
+  );
   const file = join(
     places.cache,
-    `${fingerprint([join(places.page, 'src'), places.packageFolder])}${createHash('sha256').update(page).digest('hex').slice(0, 8)}.html`,
+    `${from}${createHash('sha256').update(page).digest('hex').slice(0, 8)}.html`,
   );
   if (existsSync(file)) return readFileSync(file, 'utf8');
   const html = await drawnAhead(places.page, join(places.packageFolder, 'index.node.js'), page);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium, flags, median, root } from './serve.mjs';
 
-/** Installed by tools/bench.sh on demand: with what it needs it has 186 MB, more than everything else together. */
+/** Installed by tools/bench-page.sh on demand: with what it needs it has 185 MB, more than everything else together. */
 const folder = process.env.LIGHTHOUSE_ROOT ?? join(root, '.toolchain/lighthouse');
 const found = createRequire(join(folder, 'package.json'));
 const bring = (name) => import(pathToFileURL(found.resolve(name)));

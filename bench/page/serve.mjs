@@ -5,16 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url));
 export const chromium = process.env.CHROMIUM ?? '/usr/bin/chromium';
-/** As the tests start it: as root, without a screen, and without a word to the network. */
-export const flags = [
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
+export { chromiumArguments as flags } from '../../tests/browser/chromium-arguments.mjs';
 
 export async function served(folder) {
   const server = spawn(process.execPath, [`${root}tools/serve.mjs`, folder], {

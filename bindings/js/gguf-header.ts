@@ -39,7 +39,7 @@ export function readGGUFHeader(bytes: ArrayBuffer | Uint8Array): GGUFHeader {
 
 /** Bytes of the types of fixed size, by number: u8 i8 u16 i16 u32 i32 f32 bool, then u64 i64 f64. */
 const sizes = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
-/** What holds many numbers of a type in as much memory as the file; truth values are 0 and 1 in it. */
+/** What holds many numbers of a type in as much memory as the file; truth values are not numbers. */
 const numberTypes = [
   Uint8Array,
   Int8Array,
@@ -48,7 +48,7 @@ const numberTypes = [
   Uint32Array,
   Int32Array,
   Float32Array,
-  Uint8Array,
+  undefined,
   undefined,
   undefined,
   BigUint64Array,

@@ -5,14 +5,13 @@ import type { Got, Host } from './load.js';
 import { fetched, initError } from './wasm-source.js';
 
 async function read(url: string | URL): Promise<Got> {
+  // Importing it takes a millisecond, for a façade with a name for everything in it; older hosts have no other way.
+  const { readFileSync } = process.getBuiltinModule?.('node:fs') ?? (await import('node:fs'));
   let address = url;
   try {
     address = asUrl(url);
-    if (!(address instanceof URL) || address.protocol === 'file:') {
-      // Not imported: that alone takes a millisecond, for a façade with a name for everything in it.
-      const { readFileSync } = process.getBuiltinModule('node:fs');
+    if (!(address instanceof URL) || address.protocol === 'file:')
       return { bytes: readFileSync(address), loading: 'file' };
-    }
   } catch (cause) {
     const details = { url: String(url) };
     throw initError('FETCH_FAILED', 'url', `${String(url)} could not be read.`, details, cause);

@@ -91,7 +91,7 @@ export function sharing<C extends Chosen, Options, One>(
       } catch (cause) {
         // A failure is forgotten, so that trying again can succeed, at once for those who asked otherwise.
         if (shared === mine) shared = undefined;
-        if (mine.chosen === chosen || difference(mine.chosen, chosen) === undefined) throw cause;
+        if (mine.chosen === chosen || !differ(mine.chosen, chosen)) throw cause;
         continue;
       }
       const { pe, is } = await mine.started;
@@ -173,6 +173,10 @@ function difference(chosen: Chosen, asked: Chosen): keyof Chosen | undefined {
     return b !== undefined && (isText(name) ? String(a) !== String(b) : a !== b);
   });
 }
+
+/** Whether one names something that the other does not: what failed for one may work for the other. */
+const differ = (a: Chosen, b: Chosen) =>
+  difference(a, b) !== undefined || difference(b, a) !== undefined;
 
 function refuseOther(chosen: Chosen, asked: Chosen): void {
   const name = difference(chosen, asked);

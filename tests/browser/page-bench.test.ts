@@ -6,10 +6,13 @@ import { plainAttention, plainRotation } from '../../web/src/bench/plain.ts';
 import type { Outcome } from '../../web/src/bench/protocol.ts';
 import { drift, quantile, ratioOf, verdictOf } from '../../web/src/bench/statistics.ts';
 import { difference, passes, reference, workload, works } from '../../web/src/bench/workloads.ts';
+import { benchCode } from '../../web/src/labs/bench/code.ts';
 import { fastest } from '../../web/src/labs/bench/question.ts';
 import { benchNotice, linesOf, rowsOf } from '../../web/src/labs/bench/report.ts';
+import { fallbacks } from '../../web/src/model/keys.ts';
 import { uniform } from '../../web/src/model/random.ts';
 import { PageDriver, settled, suitsEverybody } from './page-driver.ts';
+import { run } from './programs.ts';
 
 describe('statistics', () => {
   it('quantiles lie straight between samples', () => {
@@ -139,6 +142,20 @@ describe('the report', () => {
     expect(last[0]).toContain('refused');
     expect(last.slice(1)).toEqual(['posenc has no time', 'posenc has no time']);
     expect(benchNotice(outcome)).toContain('nothing is compared');
+  });
+});
+
+describe('the program of the benchmark', () => {
+  it.each(works)('computes %s with the numbers of the lab', (work) => {
+    const [line = ''] = run(`bench-${work}`, benchCode({ ...fallbacks, work, size: 'tiny' }));
+    const { milliseconds, sum } = JSON.parse(line);
+    expect(milliseconds).toBeGreaterThan(0);
+    const exact = reference(workload(work, 'tiny', 1, false)).reduce(
+      (all, value) => all + value,
+      0,
+    );
+    // Some 500 numbers of float32 about 1.
+    expect(Math.abs(sum - exact)).toBeLessThan(1e-3);
   });
 });
 

@@ -47,6 +47,15 @@ const printedBy = runAll(
     ]),
   ),
 );
+it.each(['atlas', 'order'])('a program of the %s runs alone as it does among others', (form) => {
+  // The last of them: among others it is one that a hundred came before.
+  const info = manifest.at(-1) as EncodingInfo;
+  const program =
+    form === 'atlas'
+      ? atlasCode(info, untouched, pictures.get(info.id) as Picture)
+      : layerOf(info, true);
+  expect(run(`alone-${form}`, program)).toEqual(printedBy(`${form}-${info.id}`));
+});
 describe.each(manifest)('the code for $id', (info) => {
   it('of the atlas prints what the atlas draws', () => {
     const picture = pictures.get(info.id) as Picture;

@@ -6,9 +6,10 @@ import { type Ladder, ladderOf } from '../../web/src/compute/ladder.ts';
 import { preferenceOf, toeplitzScore } from '../../web/src/compute/preference.ts';
 import { wavesOf } from '../../web/src/compute/waves.ts';
 import type { Engine } from '../../web/src/engine.ts';
-import { freeNotice, ladderNotice } from '../../web/src/labs/ladder-notice.ts';
+import { ladderNotice, wavelessNotices } from '../../web/src/labs/ladder-notice.ts';
 import { wordCount } from '../../web/src/labs/notices.ts';
 import type { EncodingInfo } from '../../web/src/model/manifest.ts';
+import { normal } from '../../web/src/model/random.ts';
 import { untouched } from '../../web/src/model/settings.ts';
 import { toneOf } from '../../web/src/parts/sound.ts';
 import { columnsOf, PageDriver, saved, settled, suitsEverybody } from './page-driver.ts';
@@ -120,10 +121,42 @@ describe('the wavelength ladder', () => {
       }),
       1,
       true,
-    );
-    expect(waves?.[0]).toBeCloseTo(fast, 5);
-    expect((waves?.[1] ?? 0) / slow).toBeCloseTo(1, 5);
-    expect(waves?.[2]).toBe(0);
+    ) as Float64Array;
+    expect(waves[0]).toBeCloseTo(fast, 5);
+    expect((waves[1] ?? 0) / slow).toBeCloseTo(1, 5);
+    expect(waves[2]).toBe(0);
+  });
+
+  it.each(['error', 'clamp'])(
+    'takes a learned table for what its rows are, up to the last: past it %s',
+    (pastEnd) => {
+      const wavesFor = (rows: number, x: (row: number, channel: number) => number) => {
+        const data = Float32Array.from({ length: rows * 4 }, (_, i) => x(Math.floor(i / 4), i % 4));
+        const made = engine.encoding('learned', { pastEnd, table: { shape: [rows, 4], data } });
+        return wavesOf((positions) => made.table(positions), 1, true);
+      };
+      const omega = [1, 0.1, 0.01, 1e-7];
+      const wave = (row: number, channel: number) => Math.sin((omega[channel] ?? 0) * row + 0.5);
+      // 115 rows end between the two last that are looked at.
+      for (const rows of [512, 115]) {
+        const found = wavesFor(rows, wave) as Float64Array;
+        for (const channel of [0, 1, 2])
+          expect((found[channel] ?? 0) / (omega[channel] ?? 0), `${rows}`).toBeCloseTo(1, 2);
+        expect(found[3]).toBe(0);
+      }
+      expect(wavesFor(512, () => 0)).toEqual(new Float64Array(4));
+      const free = normal(1, 2048);
+      expect(wavesFor(512, (row, channel) => free[4 * row + channel] ?? 0)).toBe('free');
+    },
+  );
+
+  it('says of a short table that it cannot tell, and hides no other fault', () => {
+    const settings = { ...untouched, sizes: { rows: 12 } };
+    expect(ladderOf(engine, infoOf('learned'), settings, 8)).toBe('unknown');
+    const broken = () => {
+      throw new TypeError('broken');
+    };
+    expect(() => wavesOf(broken, 1, true)).toThrow('broken');
   });
 
   it('is there for all that turns or is a wave, and is noticed in at most forty words', () => {
@@ -133,7 +166,8 @@ describe('the wavelength ladder', () => {
         info.sites.includes('rotate') || info.sites.includes('embed'),
       );
     }
-    expect(wordCount(freeNotice)).toBeLessThanOrEqual(40);
+    for (const notice of Object.values(wavelessNotices))
+      expect(wordCount(notice)).toBeLessThanOrEqual(40);
     for (const of of ['pair', 'channel'] as const)
       for (const never of [0, 12])
         for (const aliased of [0, 3])
@@ -214,10 +248,30 @@ describe('side by side', () => {
     await expect.poll(() => listen.textContent(), { timeout: 10_000 }).toBe('Listen');
     await expect.poll(() => page.locator('#live').textContent()).toMatch(/^RoPE: from 6\.283 to /);
     const atlasListen = page.locator('#atlas-body button[aria-describedby^="listen-"]');
-    await atlasListen.click();
-    await expect.poll(() => atlasListen.textContent()).toBe('Silence');
+    // Both within a task: neither has its player yet when the other is pressed.
+    await page.evaluate(
+      (buttons) => {
+        const Real = AudioContext;
+        globalThis.AudioContext = class extends Real {
+          constructor() {
+            super();
+            document.body.dataset.players = String(Number(document.body.dataset.players ?? 0) + 1);
+          }
+        };
+        for (const selector of buttons) document.querySelector<HTMLElement>(selector)?.click();
+      },
+      ['#ladder', '#atlas-body'].map((where) => `${where} button[aria-describedby^="listen-"]`),
+    );
+    const players = () => page.locator('body').getAttribute('data-players');
+    await expect.poll(players).toBe('1');
+    expect([await listen.textContent(), await atlasListen.textContent()]).toEqual([
+      'Listen',
+      'Silence',
+    ]);
     await atlasListen.click();
     expect(await atlasListen.textContent()).toBe('Listen');
+    await settled(page);
+    expect(await players()).toBe('1');
     // The page scrolls under the pointer, which where it rests now may come to lie on a figure and move its cursor.
     await page.mouse.move(0, 0);
     await page.locator('#ladder-plot').focus();
@@ -235,7 +289,7 @@ describe('side by side', () => {
     await page.selectOption('#encoding', 'learned');
     await settled(page);
     expect(await page.locator('#ladder-plot').isVisible()).toBe(false);
-    expect(await page.locator('.ladder .notice-text').textContent()).toBe(freeNotice);
+    expect(await page.locator('.ladder .notice-text').textContent()).toBe(wavelessNotices.free);
     await page.selectOption('#encoding', 'sinusoidal');
     await settled(page);
     await page.locator('#ladder-plot').focus();

@@ -11,7 +11,7 @@ import {
 } from 'playwright-core';
 import { expect, inject } from 'vitest';
 import { labs } from '../../web/src/model/labs.ts';
-import { chromiumArguments } from './chromium-arguments.ts';
+import { chromiumArguments } from './chromium-arguments.mjs';
 import { root, serve } from './page-server.ts';
 
 export const screenshots = `${root}build/screenshots`;
@@ -198,7 +198,7 @@ export async function copied(page: Page, press: () => Promise<unknown>): Promise
 
 /** A picture of a part of the page. Of the whole page and cut: for one of an element alone Playwright waits for two frames in
  * which it stands still, and under load Chromium has once given none for 30 s. */
-async function shoot(page: Page, selector: string, path: string): Promise<void> {
+export async function shoot(page: Page, selector: string, path: string): Promise<void> {
   const clip = await page.locator(selector).evaluate((element) => {
     const { left, top, width, height } = element.getBoundingClientRect();
     return { x: left + scrollX, y: top + scrollY, width, height };

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { keptFiles } from '../../web/keep.ts';
-import { chromiumArguments } from './chromium-arguments.ts';
+import { chromiumArguments } from './chromium-arguments.mjs';
 import { patience } from './page-driver.ts';
 
 /** What the host answers the worker with the way to something else that is there, as to a login page. */

@@ -5,7 +5,7 @@ import { type BrowserContext, chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { keptFiles } from '../../web/keep.ts';
 import { labs } from '../../web/src/model/labs.ts';
-import { chromiumArguments } from './chromium-arguments.ts';
+import { chromiumArguments } from './chromium-arguments.mjs';
 import { patience, settled } from './page-driver.ts';
 import { root, serve } from './page-server.ts';
 

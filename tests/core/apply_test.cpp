@@ -151,7 +151,8 @@ struct Grid : EncodingDefaults {
   template <class Arch>
   void embed(Arch, const RowBlock& b) const {
     for (Index t = 0; t < b.rows.rows; ++t)
-      for (Index a = 0; a < 2; ++a) b.rows.row(t)[a] += static_cast<float>(b.positions.axis(a)[t]);
+      for (Index a = 0; a < 2; ++a)
+        b.rows.row(t)[a] = b.source(t)[a] + static_cast<float>(b.positions.axis(a)[t]);
   }
 };
 

@@ -3,12 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 
+#include "posenc/core/widen.hpp"
 #include "reference/numbers.hpp"
 
 namespace posenc {
 namespace {
+
+using reference::Array;
 
 /// From the definition: sign, exponent, fraction.
 double value_of(std::uint32_t bits) {
@@ -32,6 +36,23 @@ TEST(Half, ReadsEveryOneOfThem) {
       EXPECT_EQ(to_half(got), half) << bits;
     }
   }
+}
+
+/// In rows of 9 with nothing but numbers, and with infinities and NaN among them.
+TEST(Half, WidensRowsAsEachAlone) {
+  constexpr Index width = 9;
+  Array<std::uint16_t> halves(width);
+  Array<float> wide(width + 1, 7.0f);
+  for (std::uint32_t first = 0; first < 0x10000; first += 5) {
+    for (Index i = 0; i < width; ++i)
+      halves[i] = static_cast<std::uint16_t>(first + static_cast<std::uint32_t>(i));
+    widen_halves<xsimd::default_arch>(halves.data(), width, wide.data());
+    for (Index i = 0; i < width; ++i)
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(wide[i]),
+                std::bit_cast<std::uint32_t>(from_half(halves[i])))
+          << first << " + " << i;
+  }
+  EXPECT_EQ(wide[width], 7);
 }
 
 TEST(Half, RoundsToTheNearestAndTiesToEven) {

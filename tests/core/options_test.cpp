@@ -7,6 +7,7 @@
 #include <string>
 
 #include "posenc/core/option_bag.hpp"
+#include "posenc/core/option_rules.hpp"
 #include "reference/errors.hpp"
 #include "reference/numbers.hpp"
 
@@ -246,7 +247,7 @@ TEST(Options, TakeMinusInfinityWhereATableMayHide) {
   struct Hiding {
     Table table;
   };
-  constexpr std::array rules = rules_of(std::array{
+  constexpr auto rules = rules_of(std::array{
       FieldOf<Hiding>::table<&Hiding::table>("table", "[rows].", Dim::any("rows", 2)).hiding()});
   for (const auto& [entry, fine] : {std::pair{-infinity, true}, {infinity, false}}) {
     Hiding made;
@@ -261,7 +262,7 @@ TEST(Options, HoldTablesToOneFreeExtentOfTheSameName) {
   struct Network {
     Table weight, bias, out;
   };
-  constexpr std::array rules = rules_of(std::array{
+  constexpr auto rules = rules_of(std::array{
       FieldOf<Network>::table<&Network::weight>("weight", "[width].", Dim::any("width", 2)),
       FieldOf<Network>::table<&Network::bias>("bias", "[width].", Dim::any("width", 2)),
       FieldOf<Network>::table<&Network::out>("out", "[n, width].", Dim::any("n", 2),

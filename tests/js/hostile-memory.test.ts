@@ -17,7 +17,6 @@ import { detached, resizable, shrunk } from './support/buffers.ts';
 import { caught, expectRefusal } from './support/failure.ts';
 import { anyEncoding, pe } from './support/instance.ts';
 import { randomTensor } from './support/numbers.ts';
-import { quickest } from './support/patience.ts';
 import { four, q, rotate } from './support/refused-calls.ts';
 
 const learned = anyEncoding(pe, 'learned', { table: randomTensor([8, 4]) });
@@ -140,11 +139,14 @@ describe('views that lie beyond their buffer', () => {
 describe('shapes without elements, with any number of rows', () => {
   const none = (...shape: number[]): TensorInput => ({ data: new Float32Array(0), shape });
   const empty = (...shape: number[]) => none(...shape);
+  /** The module's memory does not grow for what `call` asks of it. How long it takes, bench/hostile.mjs tells. */
+  const inPlace = (call: () => void) => {
+    const before = pe.info.memory().heapBytes;
+    call();
+    expect(pe.info.memory().heapBytes).toBe(before);
+  };
   const soon = (what: string, call: () => Tensor, size = 0) =>
-    it(what, () => {
-      // Walking them would take seconds or minutes.
-      expect(quickest(250, () => expect(call().data.length).toBe(size))).toBeLessThan(250);
-    });
+    it(what, () => inPlace(() => expect(call().data.length).toBe(size)));
   const self = (x: TensorInput, options?: AttentionOptions) => () =>
     pe.attention(x, x, x, options).output;
 
@@ -165,16 +167,22 @@ describe('shapes without elements, with any number of rows', () => {
     const wide = { data: Float32Array.of(1), shape: [1, 1, 1, 1] };
     const options = { weights: true };
     const x = empty(1, 1, 2 ** 20, 0);
-    const took = quickest(250, () => {
+    inPlace(() => {
       expectRefusal(() => pe.attention(tall, one, wide), { code: 'TOO_LARGE' });
       expectRefusal(() => pe.attention(x, x, x, options), { code: 'TOO_LARGE' });
     });
-    expect(took).toBeLessThan(250);
   });
 
-  it('an array of four thousand million holes is refused at once', () => {
-    const holes: number[] = [];
-    holes.length = 2 ** 32 - 1;
+  it('an array of four thousand million holes is refused after a look at a few of them', () => {
+    const empty: number[] = [];
+    empty.length = 2 ** 32 - 1;
+    let looks = 0;
+    const holes = new Proxy(empty, {
+      get: (from, name) => {
+        if (++looks > 1000) throw new Error('read on and on');
+        return Reflect.get(from, name);
+      },
+    });
     const calls = [
       () => four.rotate(q, undefined, { out: { data: q.data, shape: holes } }),
       () => four.rotate({ data: q.data, shape: holes }),
@@ -184,9 +192,6 @@ describe('shapes without elements, with any number of rows', () => {
       () => anyEncoding(pe, 'deberta', { terms: holes }),
       () => fromGGUF({ 'general.architecture': 'llama' }, { 'rope_freqs.weight': { data: holes } }),
     ];
-    const took = quickest(500, () => {
-      for (const call of calls) expect(PosencError.is(caught(call))).toBe(true);
-    });
-    expect(took).toBeLessThan(500);
+    for (const call of calls) expect(PosencError.is(caught(call))).toBe(true);
   });
 });

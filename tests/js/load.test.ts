@@ -77,6 +77,8 @@ describe('load', () => {
 
   it('forgets a failure, so that trying again can succeed', async () => {
     await expect(loadModule()).rejects.toMatchObject({ code: 'MISSING_OPTION' });
+    // The entries that are not one file know the same error.
+    await expect(loadModule()).rejects.toBeInstanceOf(PosencError);
     const module = await WebAssembly.compile(wasm);
     const foreign = await WebAssembly.compile(wasm.slice(0, 8));
     // Those who ask for something else while a load fails are not told of its failure.
@@ -85,6 +87,10 @@ describe('load', () => {
     );
     for (const error of [failed, alike]) expect(error).toMatchObject({ code: 'VERSION_MISMATCH' });
     expect(await loadModule()).toBe(first);
+    // Nor are those who ask for nothing in particular.
+    const [other, own] = await Promise.allSettled([loadInline({ module: foreign }), loadInline()]);
+    expect(other).toMatchObject({ status: 'rejected', reason: { code: 'VERSION_MISMATCH' } });
+    expect(own.status).toBe('fulfilled');
     first.dispose();
     expectGoldenAnswer(await loadModule({ module }));
   });
@@ -213,6 +219,11 @@ describe('a host that lacks something', () => {
     const error = await without(object, name, value, start);
     expect(error).toMatchObject({ code, kind: 'init', message: expect.stringMatching(says) });
     expectGoldenAnswer(await load({ bytes: wasm, fresh: true }));
+  });
+
+  it.runIf(inNode)('reads files where modules cannot be asked of the process', async () => {
+    const call = () => load({ fresh: true });
+    expectGoldenAnswer(await without(process, 'getBuiltinModule', undefined, call));
   });
 
   it('says that a file may be the build for others', async () => {

@@ -53,7 +53,7 @@ describe('forms of positions', () => {
     const [p] = rope.rotate(row, [2 ** 31]).data;
     expectClose([p], [Math.cos(2 ** 31)], { rtol: 0, atol: 1e-6 });
     rope.rotate(row, [-(2 ** 53)]);
-    // Where the module's own reduction of angles by multiples of pi/2 sets in, and in float32 its other one.
+    // Beyond 2^20, from where on libm takes the angle modulo pi/2, in float64 and where angles are float32.
     const single = pe.encoding('rope', { headDim: 4, precision: 'hf-f32' });
     for (const p of [2 ** 21 + 1, -(2 ** 29), 2 ** 33 + 2 ** 10, 3 * 2 ** 45, 2 ** 52 + 2 ** 30])
       for (const each of [rope, single]) {

@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "posenc/core/encoding.hpp"
+#include "posenc/core/option_rules.hpp"
 #include "reference/errors.hpp"
 #include "reference/numbers.hpp"
 #include "support/at_width.hpp"

@@ -62,6 +62,9 @@ export function problemOf(error: unknown): Problem {
     return { message: error.message, ...(error.field === undefined ? {} : { field: error.field }) };
   return { message: error instanceof Error ? error.message : String(error) };
 }
+/** Whether it says that a learned table has no row for a position. */
+export const isPastTable = (error: unknown): boolean =>
+  error instanceof PosencError && error.code === 'POSITION_OUT_OF_TABLE';
 
 /** Makes an encoding, hands it to `use` and frees it, whatever happens. */
 export function withEncoding<T>(

@@ -6,7 +6,7 @@ import { OrderLab } from './labs/order.ts';
 import { LazyLabs } from './lazy.ts';
 import { readAddress, writeAddress } from './model/address.ts';
 import { isLab } from './model/labs.ts';
-import { type State, Store, wordsOf } from './model/state.ts';
+import { type State, Store } from './model/state.ts';
 import { keep } from './offline/register.ts';
 import { questionSwitch } from './parts/guess.ts';
 import { spellOnPaper } from './parts/print.ts';
@@ -24,18 +24,29 @@ function missingFeature(): string | undefined {
 
 function explain(text: string): void {
   const notice = byId('notice');
-  notice.textContent = text;
+  // What was drawn ahead is all there will be, whatever was asked for.
+  const ahead = byId('order-body').ariaBusy === 'true';
+  notice.textContent = ahead ? `${text} The first lab shows its default state.` : text;
   notice.hidden = false;
-  document.documentElement.dataset.ready = 'false';
+  byId('order-body').ariaBusy = null;
+  const { dataset } = document.documentElement;
+  dataset.ready = 'false';
+  delete dataset.own;
 }
+
+/** How often the visitor has gone somewhere: a lab that took its time does not call back who has gone on since. */
+let journeys = 0;
 
 /** A link of the bar goes to a lab and says so in the state; a plain anchor would wipe the state from the address. */
 async function goTo(id: string, store: Store, lazy: LazyLabs): Promise<void> {
+  journeys += 1;
+  const journey = journeys;
   if (isLab(id)) store.set({ lab: id });
   const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth';
   byId(id).scrollIntoView({ behavior });
   // What loads on the way moves the place that was asked for.
   await lazy.open(id);
+  if (journey !== journeys) return;
   byId(id).scrollIntoView({ behavior });
   // Who came by keyboard goes on from there, not from the bar.
   document.getElementById(`${id}-title`)?.focus({ preventScroll: true });
@@ -51,13 +62,6 @@ function embedded(): string | undefined {
   return id;
 }
 
-/** What somebody typed into the lab drawn ahead goes into the live one. */
-function keepTyped(store: Store): void {
-  const early = document.getElementById('sentence');
-  if (early instanceof HTMLInputElement && early.value !== early.defaultValue)
-    if (wordsOf(early.value).length) store.set({ text: early.value, order: [], token: 0 }, false);
-}
-
 function connect(store: Store, lazy: LazyLabs): void {
   store.onCommit = (state: State): void => {
     const address = writeAddress(state, manifest);
@@ -66,6 +70,7 @@ function connect(store: Store, lazy: LazyLabs): void {
   const follow = (): void => {
     const { state, problems } = readAddress(location.hash, manifest);
     problems.forEach(toast);
+    journeys += 1;
     store.set(state, false);
   };
   addEventListener('popstate', follow);
@@ -98,7 +103,6 @@ async function main(): Promise<void> {
   try {
     const engine = await start();
     await pause();
-    keepTyped(store);
     await new OrderLab(engine, store).start();
     delete document.documentElement.dataset.own;
     performance.mark('first answer');

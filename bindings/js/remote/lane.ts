@@ -51,7 +51,7 @@ export interface Job {
   signal?: AbortSignal | undefined;
   /** Of so many arguments the data comes back, to be used again. */
   lent?: number;
-  /** Called with it, however the call ended. */
+  /** Called with it when the worker answers, be it with an error; not when it is lost, or the call aborted. */
   returned?(data: Reply['back']): void;
   /** Called when it is sent, with which worker of the lane that is. */
   begun?(generation: number): void;

@@ -90,13 +90,17 @@ export class Pool {
       const message = detach(part, false, read.outs, split.own);
       const needs = [...(on === undefined ? [] : [on]), ...this.#encodingsIn(part)];
       const job = { method, on: on?.handle ?? 0, as: 0, ...message, needs, signal, ...loan.of(i) };
-      return this.lanes[i].run(job).then((result) => split.joining.add(i, result));
+      return this.lanes[i].run(job);
     });
     // As the arguments are now, in case that a part is refused; with `transfer` this copies nothing.
     const message = detach(loan.rest(read.args), call.transfer, read.outs, nothing);
     const settled = await Promise.allSettled(sent);
     const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
-    if (failures.length === 0) return split.joining.finish(method);
+    if (failures.length === 0)
+      return split.join(
+        method,
+        settled.map((one) => (one as PromiseFulfilledResult<unknown>).value),
+      );
     signal?.throwIfAborted();
     // What is wrong with a part is told of the whole, as it would be without workers.
     const whole = failures.some((one) => (one as PosencError | null)?.kind === 'argument')

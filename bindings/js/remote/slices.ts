@@ -62,28 +62,24 @@ export function take(
 export const part = (data: Numbers, from: number, to: number): Numbers =>
   isArray(data) ? data.slice(from, to) : data.subarray(from, to);
 
-/** Puts a part where it belongs in the whole: from entry `at` of an axis on. */
-export function place(whole: Plain, axis: number, at: number, part: Plain): void {
-  const { shape, data } = part;
-  const outer = product(shape.slice(0, axis));
-  const inner = product(shape.slice(axis + 1));
-  const [block, step] = [shape[axis] * inner, whole.shape[axis] * inner];
-  const [from, to] = [data as Float32Array, whole.data as Float32Array];
-  for (let i = 0; i < outer; ++i)
-    to.set(from.subarray(i * block, (i + 1) * block), i * step + at * inner);
-}
-
-/** Puts parts together along an axis, into `into` where there is one. */
+/** Puts results together along an axis, into `into` where there is one. */
 export function join(parts: readonly Plain[], axis: number, into?: Float32Array): Tensor {
   const [{ shape: first, data: model }] = parts;
   const extent = parts.reduce((sum, { shape }) => sum + shape[axis], 0);
   const shape = first.map((one, i) => (i === axis ? extent : one));
+  const outer = product(first.slice(0, axis));
+  const inner = product(first.slice(axis + 1));
   const Type = model.constructor as Float32ArrayConstructor;
-  const whole = { data: into ?? new Type(product(shape)), shape };
+  const data = into ?? new Type(product(shape));
   let before = 0;
-  for (const part of parts) {
-    place(whole, axis, before, part);
-    before += part.shape[axis];
+  for (const { data: from, shape: own } of parts) {
+    const block = own[axis] * inner;
+    for (let i = 0; i < outer; ++i)
+      data.set(
+        (from as Float32Array).subarray(i * block, (i + 1) * block),
+        i * extent * inner + before,
+      );
+    before += block;
   }
-  return whole;
+  return { data, shape };
 }

@@ -6,10 +6,11 @@
  */
 
 import { isArray } from '../intrinsics.js';
+import type { Tensor } from '../types.js';
 import { sameShape } from '../validate.js';
 import { perHead } from './cut.js';
-import { type Joining, joinNamed, joinTensor } from './joining.js';
-import { plain, take } from './slices.js';
+import { requireWritable } from './results.js';
+import { join, plain, take } from './slices.js';
 import {
   type Cut,
   hasSets,
@@ -34,7 +35,7 @@ export interface Split {
   own: ReadonlySet<object>;
   /** The first so many arguments are tensors that were cut along this axis. */
   cut: { tensors: number; axis: number };
-  joining: Joining;
+  join(where: string, results: readonly unknown[]): unknown;
 }
 
 const runsOf = ({ pieces, of }: Cut): Run[] =>
@@ -72,8 +73,7 @@ export function splitRows(
     const { out: _, ...rest } = options;
     const own = new Set<object>();
     const cut: Cut = { by: 'batch', pieces: pieces(axis), of: x.shape[axis] };
-    const runs = runsOf(cut);
-    const parts = runs.map((run) => [
+    const parts = runsOf(cut).map((run) => [
       take(x, axis, run.from, run.count, own),
       sets ? positionsOf(args[1], run, cut.of, own) : args[1],
       rest,
@@ -82,7 +82,7 @@ export function splitRows(
       parts,
       own,
       cut: { tensors: 1, axis },
-      joining: joinTensor(runs, cut.of, axis, out),
+      join: (where, results) => joined(where, results as Tensor[], axis, out),
     };
   });
 }
@@ -96,6 +96,12 @@ function outOf(mark: unknown, outs: readonly Out[], shape: readonly number[]): O
   if (!isArray(given) || !sameShape(given as number[], shape)) return whole();
   const out = outs[parts[1]];
   return out.data.length === shape.reduce((all, one) => all * one, 1) ? out : whole();
+}
+
+function joined(where: string, parts: readonly Tensor[], axis: number, out?: Out): unknown {
+  if (out !== undefined) requireWritable(where, out);
+  const all = join(parts, axis, out?.data);
+  return out === undefined ? all : out.tensor;
 }
 
 /** `attention`: q, k, v, options. */
@@ -127,9 +133,8 @@ export function splitAttention(question: Question, most: number): Split | undefi
       const own = new Set<object>();
       const group = H / G;
       const axis = cut.by === 'batch' ? 0 : headAxis;
-      const runs = runsOf(cut);
       const parts = unlessWhole(() =>
-        runs.map(({ from, count }) => {
+        runsOf(cut).map(({ from, count }) => {
           const queries =
             cut.by === 'batch' ? { from, count } : { from: from * group, count: count * group };
           return [
@@ -148,13 +153,28 @@ export function splitAttention(question: Question, most: number): Split | undefi
         parts,
         own,
         cut: { tensors: 3, axis },
-        joining: joinNamed((name) =>
-          name === 'output' ? joinTensor(runs, cut.of, axis, out) : joinTensor(runs, cut.of, flat),
-        ),
+        join: (where, results) => joinAttention(where, results, axis, flat, out),
       };
     }
     return whole();
   });
+}
+
+function joinAttention(
+  where: string,
+  results: readonly unknown[],
+  axis: number,
+  flat: number,
+  out?: Out,
+): unknown {
+  const all = results as readonly Record<string, Tensor | undefined>[];
+  const names = Object.keys(all[0]);
+  return Object.fromEntries(
+    names.map((name) => {
+      const parts = all.map((one) => one[name] as Tensor);
+      return [name, name === 'output' ? joined(where, parts, axis, out) : join(parts, flat)];
+    }),
+  );
 }
 
 function encodingsOf(question: Question, given: unknown): { used: Used; mark: unknown }[] {

@@ -7,3 +7,4 @@
 #include "posenc/core/rotation.hpp"
 #include "posenc/core/tanh.hpp"
 #include "posenc/core/vector_table.hpp"
+#include "posenc/core/widen.hpp"

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "posenc/attention/arguments.hpp"
-#include "posenc/core/half.hpp"
+#include "posenc/core/widen.hpp"
 
 namespace posenc {
 
@@ -76,15 +76,15 @@ class KeyRows {
         return {reinterpret_cast<const float*>(data) + first, count, width_, width_};
       case Dtype::f16: {
         const auto* from = reinterpret_cast<const std::uint16_t*>(data) + first;
-        for (Index i = 0; i < elements; ++i) scratch[i] = from_half(from[i]);
+        widen_halves<xsimd::default_arch>(from, elements, scratch);
         break;
       }
       case Dtype::i8: {
         const auto* from = reinterpret_cast<const std::int8_t*>(data) + first;
         const float* scales = reinterpret_cast<const float*>(page + paged_->scales) + row;
         for (Index r = 0; r < count; ++r)
-          for (Index c = 0; c < width_; ++c)
-            scratch[r * width_ + c] = scales[r] * static_cast<float>(from[r * width_ + c]);
+          widen_bytes<xsimd::default_arch>(from + r * width_, scales[r], width_,
+                                           scratch + r * width_);
         break;
       }
     }

@@ -15,11 +15,25 @@ template <class Arch>
 void pack_columns(const float* rows, Index stride, Index n, Index depth, float* panels,
                   Index first) {
   constexpr Index width = panel_width<Arch>;
+  using V = xsimd::batch<float, Arch>;
   for (Index i = 0; i < n; i += width) {
     float* panel = panels + (first + i) * depth;
     const Index filled = std::min(width, n - i);
+    Index whole = 0;
+    if constexpr (lanes<Arch> == 4) {
+      if (filled == width) whole = depth / lanes<Arch> * lanes<Arch>;
+      for (Index k = 0; k < whole; k += lanes<Arch>)
+        for (Index c = 0; c < width; c += lanes<Arch>) {
+          V square[static_cast<std::size_t>(lanes<Arch>)];
+          for (Index v = 0; v < lanes<Arch>; ++v)
+            square[v] = V::load_unaligned(rows + (i + c + v) * stride + k);
+          xsimd::transpose(square, square + lanes<Arch>);
+          for (Index v = 0; v < lanes<Arch>; ++v)
+            square[v].store_unaligned(panel + (k + v) * width + c);
+        }
+    }
     for (Index c = 0; c < filled; ++c)
-      for (Index k = 0; k < depth; ++k) panel[k * width + c] = rows[(i + c) * stride + k];
+      for (Index k = whole; k < depth; ++k) panel[k * width + c] = rows[(i + c) * stride + k];
     for (Index c = filled; c < width; ++c)
       for (Index k = 0; k < depth; ++k) panel[k * width + c] = 0.0f;
   }
@@ -37,11 +51,19 @@ bool pack_rows(const float* rows, Index stride, Index n, Index depth, float* pan
     float* panel = panels + c * capacity + first * width;
     const Index filled = std::min(width, depth - c);
     for (Index i = 0; i < n; ++i) {
+      const float* from = rows + i * stride + c;
       float* line = panel + i * width;
-      std::copy_n(rows + i * stride + c, filled, line);
-      std::fill(line + filled, line + width, 0.0f);
-      for (Index v = 0; v < tile_vectors; ++v)
-        residue += V::load_unaligned(line + v * lanes<Arch>) * V(0.0f);
+      if (filled < width) {
+        std::copy_n(from, filled, line);
+        std::fill(line + filled, line + width, 0.0f);
+        from = line;
+      }
+      // Copied here where a whole line is: a call for each 32 bytes took 3 % of 512 tokens.
+      for (Index v = 0; v < tile_vectors; ++v) {
+        const V values = V::load_unaligned(from + v * lanes<Arch>);
+        values.store_unaligned(line + v * lanes<Arch>);
+        residue += values * V(0.0f);
+      }
     }
   }
   return xsimd::reduce_add(residue) == 0.0f;

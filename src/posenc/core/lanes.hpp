@@ -35,6 +35,13 @@
 #define POSENC_COLD
 #endif
 
+// For the body of an inner loop, whose accumulators leave the registers where it is called.
+#if defined(__GNUC__)
+#define POSENC_INLINE __attribute__((always_inline))
+#else
+#define POSENC_INLINE
+#endif
+
 namespace posenc {
 
 template <class Arch>
@@ -68,9 +75,10 @@ struct PartVector {
 /// Calls `f(offset, io)` for each vector of `n` floats; `io` loads and stores at any address.
 template <class Arch, class F>
 inline void for_each_vector(Index n, F&& f) {
-  Index i = 0;
-  for (; i + lanes<Arch> <= n; i += lanes<Arch>) f(i, WholeVector<Arch>{});
-  if (i < n) f(i, PartVector<Arch>{n - i});
+  // The index of the loop does not live on: V8 would keep it on the stack for the calls of the rest.
+  const Index whole = n - n % lanes<Arch>;
+  for (Index i = 0; i < whole; i += lanes<Arch>) f(i, WholeVector<Arch>{});
+  if (whole < n) f(whole, PartVector<Arch>{n - whole});
 }
 
 /// 0, 1, 2, … as floats.
@@ -90,6 +98,13 @@ inline void add_scaled(float a, const float* x, float* y, Index n) {
   });
 }
 
+/// to = x + y, for n floats; `to` may be either.
+template <class Arch>
+void add_to(const float* x, const float* y, float* to, Index n) {
+  for_each_vector<Arch>(
+      n, [&](Index i, auto io) { io.store(io.load(x + i) + io.load(y + i), to + i); });
+}
+
 /// to = a * x, for n floats; `to` may be x.
 template <class Arch>
 void scale_to(const float* x, float a, float* to, Index n) {
@@ -106,6 +121,7 @@ inline float dot(const float* x, const float* y, Index n) {
   return xsimd::reduce_add(sum);
 }
 
+POSENC_KERNEL(void add_to<xsimd::default_arch>(const float*, const float*, float*, Index));
 POSENC_KERNEL(void scale_to<xsimd::default_arch>(const float*, float, float*, Index));
 
 }  // namespace posenc

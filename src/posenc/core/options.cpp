@@ -3,14 +3,33 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+
+#include "posenc/core/option_rules.hpp"
 
 namespace posenc {
 namespace {
 
-const OptionRule* find(std::span<const OptionRule> rules, std::string_view name) {
-  const auto at =
-      std::find_if(rules.begin(), rules.end(), [&](const OptionRule& f) { return f.name == name; });
-  return at == rules.end() ? nullptr : &*at;
+using Rules = std::span<const std::uint8_t>;
+
+bool find(Rules rules, std::string_view name, OptionRule& rule) {
+  RuleReader reader(rules);
+  while (reader.next(rule))
+    if (rule.name == name) return true;
+  return false;
+}
+OptionRule at(Rules rules, int index) {
+  RuleReader reader(rules);
+  OptionRule rule;
+  while (reader.next(rule) && index > 0) --index;
+  return rule;
+}
+
+void* member(void* options, const OptionRule& rule) {
+  return static_cast<std::byte*>(options) + rule.offset;
+}
+double read(const void* options, const OptionRule& rule) {
+  return read_option(rule.storage, static_cast<const std::byte*>(options) + rule.offset);
 }
 
 Error fault(Errc code, const OptionRule& f, std::string_view expected, double received,
@@ -74,12 +93,12 @@ constexpr std::string_view kind_phrase(OptionKind kind) {
   return "a tensor";
 }
 
-/// The extent that `dim` prescribes, or -1 where the data may decide.
-Index extent(std::span<const OptionRule> rules, const void* options, const Dim& dim) {
-  if (dim.option.empty()) return dim.free.empty() ? dim.plus : -1;
-  const OptionRule* source = find(rules, dim.option);
-  if (std::isnan(source->read(options))) source = find(rules, source->default_from);
-  return static_cast<Index>(source->read(options)) * dim.times / dim.over + dim.plus;
+/// The extent that is prescribed, or -1 where the data may decide.
+Index prescribed(Rules rules, const void* options, const Extent& e) {
+  if (e.option < 0) return e.free < 0 ? e.plus : -1;
+  OptionRule source = at(rules, e.option);
+  if (std::isnan(read(options, source))) source = at(rules, source.default_from);
+  return static_cast<Index>(read(options, source)) * e.times / e.over + e.plus;
 }
 
 const OptionValue* find(const OptionBag& bag, std::string_view name) {
@@ -89,8 +108,10 @@ const OptionValue* find(const OptionBag& bag, std::string_view name) {
 }
 
 /// What a free extent is: as the first table says that has it.
-Index agreed(std::span<const OptionRule> rules, const OptionBag& bag, std::string_view free) {
-  for (const OptionRule& f : rules)
+Index agreed(Rules rules, const OptionBag& bag, int free) {
+  RuleReader reader(rules);
+  OptionRule f;
+  while (reader.next(f))
     for (std::size_t a = 0; a < static_cast<std::size_t>(f.rank); ++a)
       if (f.shape[a].free == free)
         if (const OptionValue* value = find(bag, f.name); value != nullptr && value->rank == f.rank)
@@ -98,8 +119,8 @@ Index agreed(std::span<const OptionRule> rules, const OptionBag& bag, std::strin
   return -1;
 }
 
-Status check_shape(std::span<const OptionRule> rules, const void* options, const OptionRule& f,
-                   const OptionValue& value, const OptionBag& bag) {
+Status check_shape(Rules rules, const void* options, const OptionRule& f, const OptionValue& value,
+                   const OptionBag& bag) {
   const int rank = value.kind == OptionValue::Kind::list ? 1 : value.rank;
   if (rank != f.rank)
     return fault(Errc::shape_mismatch, f, "a tensor of its documented rank", rank);
@@ -108,11 +129,11 @@ Status check_shape(std::span<const OptionRule> rules, const void* options, const
     const Index given = value.kind == OptionValue::Kind::list
                             ? static_cast<Index>(value.list.size())
                             : value.shape[a];
-    const Index wanted = extent(rules, options, f.shape[a]);
+    const Index wanted = prescribed(rules, options, f.shape[a]);
     if (wanted >= 0 ? given != wanted : given < 1)
       return fault(Errc::shape_mismatch, f, "a tensor of its documented shape",
                    static_cast<double>(given), axis);
-    if (f.shape[a].free.empty()) continue;
+    if (f.shape[a].free < 0) continue;
     if (const Index other = agreed(rules, bag, f.shape[a].free); other >= 0 && given != other)
       return Error{.code = Errc::shape_mismatch,
                    .field = f.name,
@@ -127,8 +148,10 @@ Status check_shape(std::span<const OptionRule> rules, const void* options, const
 
 /// Where `name` stands among the choices, or -1.
 Index find_choice(const OptionRule& f, std::string_view name) {
-  const auto at = std::find(f.choices.begin(), f.choices.end(), name);
-  return at == f.choices.end() ? -1 : at - f.choices.begin();
+  const std::uint8_t* at = f.choices;
+  for (int i = 0; i < f.choice_count; ++i)
+    if (packed_text(at) == name) return i;
+  return -1;
 }
 
 /// One bit for each name in a text with commas between, or -1 where one is unknown.
@@ -155,7 +178,7 @@ Status assign_scalar(const OptionRule& f, void* options, OptionValue value) {
   } else if (f.kind != OptionKind::boolean) {
     if (Status s = check_number(f, value.number); !s) return s;
   }
-  return f.assign(options, value);
+  return assign_option(f.storage, member(options, f), value);
 }
 
 /// One such number would spread over every score that its table takes part in.
@@ -170,8 +193,8 @@ Status check_finite(const OptionRule& f, const float* data, std::size_t count) {
   return {};
 }
 
-Status assign_array(std::span<const OptionRule> rules, const OptionRule& f, void* options,
-                    const OptionValue& value, const OptionBag& bag) {
+Status assign_array(Rules rules, const OptionRule& f, void* options, const OptionValue& value,
+                    const OptionBag& bag) {
   if (Status s = check_shape(rules, options, f, value, bag); !s) return s;
   std::size_t count = value.rank > 0 ? 1 : 0;
   for (int axis = 0; axis < value.rank; ++axis) {
@@ -183,7 +206,7 @@ Status assign_array(std::span<const OptionRule> rules, const OptionRule& f, void
   if (Status s = check_finite(f, value.table, count); !s) return s;
   for (std::size_t i = 0; i < value.list.size(); ++i)
     if (Status s = check_number(f, value.list[i], static_cast<double>(i)); !s) return s;
-  return f.assign(options, value);
+  return assign_option(f.storage, member(options, f), value);
 }
 
 constexpr bool is_array(OptionKind kind) {
@@ -208,29 +231,95 @@ Result<Table> Table::copy(const float* data, std::span<const Index> shape) {
   return made;
 }
 
-Status decode_options(std::span<const OptionRule> rules, void* options, const OptionBag& bag) {
+double read_option(Storage storage, const void* member) {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  int integer = 0;
+  std::optional<std::uint8_t> small;
+  switch (storage) {
+    case Storage::integer:
+      std::memcpy(&integer, member, sizeof integer);
+      return integer;
+    case Storage::small:
+      return static_cast<double>(*static_cast<const std::uint8_t*>(member));
+    case Storage::number:
+      return *static_cast<const double*>(member);
+    case Storage::optional_integer: {
+      const auto& slot = *static_cast<const std::optional<int>*>(member);
+      return slot ? *slot : none;
+    }
+    case Storage::optional_small:
+      std::memcpy(&small, member, sizeof small);
+      return small ? *small : none;
+    case Storage::optional_number:
+      return static_cast<const std::optional<double>*>(member)->value_or(none);
+    case Storage::list:
+    case Storage::table:
+      break;
+  }
+  return none;
+}
+
+Status assign_option(Storage storage, void* member, const OptionValue& value) {
+  const auto integer = static_cast<int>(value.number);
+  const std::optional<std::uint8_t> small = static_cast<std::uint8_t>(integer);
+  switch (storage) {
+    case Storage::integer:
+      std::memcpy(member, &integer, sizeof integer);
+      break;
+    case Storage::small:
+      *static_cast<std::uint8_t*>(member) = static_cast<std::uint8_t>(integer);
+      break;
+    case Storage::number:
+      *static_cast<double*>(member) = value.number;
+      break;
+    case Storage::optional_integer:
+      *static_cast<std::optional<int>*>(member) = integer;
+      break;
+    case Storage::optional_small:
+      std::memcpy(member, &small, sizeof small);
+      break;
+    case Storage::optional_number:
+      *static_cast<std::optional<double>*>(member) = value.number;
+      break;
+    case Storage::list: {
+      auto copy = Buffer<double>::make(value.list.size());
+      if (!copy) return copy.error();
+      std::copy(value.list.begin(), value.list.end(), copy->data());
+      *static_cast<Buffer<double>*>(member) = std::move(*copy);
+      break;
+    }
+    case Storage::table: {
+      auto copy =
+          Table::copy(value.table, {value.shape.data(), static_cast<std::size_t>(value.rank)});
+      if (!copy) return copy.error();
+      *static_cast<Table*>(member) = std::move(*copy);
+      break;
+    }
+  }
+  return {};
+}
+
+Status decode_options(Rules rules, void* options, const OptionBag& bag) {
+  OptionRule f;
   for (const auto& [name, value] : bag.entries()) {
-    const OptionRule* f = find(rules, name);
-    if (f == nullptr)
+    if (!find(rules, name, f))
       return Error{
           .code = Errc::unknown_option, .field = name, .expected = "an option of this encoding"};
-    if (value.kind != wanted_kind(f->kind))
-      return fault(Errc::wrong_type, *f, kind_phrase(f->kind),
+    if (value.kind != wanted_kind(f.kind))
+      return fault(Errc::wrong_type, f, kind_phrase(f.kind),
                    std::numeric_limits<double>::quiet_NaN());
-    if (!is_array(f->kind))
-      if (Status s = assign_scalar(*f, options, value); !s) return s;
+    if (!is_array(f.kind))
+      if (Status s = assign_scalar(f, options, value); !s) return s;
   }
-  for (const OptionRule& f : rules) {
-    const bool given = std::any_of(bag.entries().begin(), bag.entries().end(),
-                                   [&](const auto& e) { return e.name == f.name; });
-    if (f.is_required && !given)
+  RuleReader reader(rules);
+  while (reader.next(f))
+    if (f.is_required && find(bag, f.name) == nullptr)
       return fault(Errc::missing_option, f, "given", std::numeric_limits<double>::quiet_NaN());
-  }
   // Shapes may depend on any scalar option, wherever in the bag it stood.
   for (const auto& [name, value] : bag.entries()) {
-    const OptionRule* f = find(rules, name);
-    if (is_array(f->kind))
-      if (Status s = assign_array(rules, *f, options, value, bag); !s) return s;
+    find(rules, name, f);
+    if (is_array(f.kind))
+      if (Status s = assign_array(rules, f, options, value, bag); !s) return s;
   }
   return {};
 }

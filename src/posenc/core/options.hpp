@@ -4,6 +4,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <span>
@@ -31,9 +33,27 @@ struct Table {
 
 enum class OptionKind : std::uint8_t { integer, number, boolean, choice, names, list, table };
 
-/// What the decoder must know of an option; `assign` and `read` hide the member.
-struct OptionRule {
+/// How the member that holds an option is laid out.
+enum class Storage : std::uint8_t {
+  integer,  ///< an int, or an enum as large
+  small,    ///< a bool, or an enum of one byte
+  number,
+  optional_integer,
+  optional_small,
+  optional_number,
+  list,
+  table,
+};
+
+/// NaN where there is no value, or more than one.
+double read_option(Storage storage, const void* member);
+/// Fails only for lack of memory.
+Status assign_option(Storage storage, void* member, const OptionValue& value);
+
+/// One option of an encoding. Built by `FieldOf`.
+struct Field {
   std::string_view name;
+  std::string_view doc{};
   OptionKind kind = OptionKind::number;
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
@@ -45,21 +65,21 @@ struct OptionRule {
   std::array<Dim, 3> shape{};  ///< of a table; of a list only the first
   int rank = 0;
   bool may_hide = false;  ///< of a table: -infinity means something, and is taken
+  Storage storage = Storage::number;
+  std::size_t (*offset)() = nullptr;  ///< where the member is, in bytes
 
-  Status (*assign)(void* options, const OptionValue& value) = nullptr;
-  /// Numbers, booleans as 0 or 1, choices as their index; NaN where there is no value.
-  double (*read)(const void* options) = nullptr;
-};
-
-/// One option of an encoding: its rule, and what only the manifest says of it. Built by `FieldOf`.
-struct Field : OptionRule {
-  std::string_view doc{};
+  // What only the manifest says.
   bool is_logarithmic = false;  ///< a slider should move by factors
   double example_value = 0;  ///< a usable value where there is no default; of a list, its elements
   std::span<const double> example_list{};  ///< of a list, where its elements differ
   double deviation = 0.02;  ///< of a table: the scale of a usual random initialisation
   bool is_usual = false;    ///< optional because another can stand in, but examples should have it
   std::optional<LengthPolicy> policy{};  ///< of the encoding, where this option is given or true
+
+  /// Numbers, booleans as 0 or 1, choices as their index; NaN where there is no value.
+  double read(const void* options) const {
+    return read_option(storage, static_cast<const std::byte*>(options) + offset());
+  }
 
   constexpr Field required(double example = 0) const {
     Field f = *this;
@@ -129,50 +149,45 @@ struct MemberOf<T O::*> {
 };
 
 template <class T>
-inline constexpr bool is_optional = false;
+inline constexpr bool is_optional_enum = false;
 template <class T>
-inline constexpr bool is_optional<std::optional<T>> = true;
+inline constexpr bool is_optional_enum<std::optional<T>> = std::is_enum_v<T>;
 
-template <class Options, auto Member>
-Status assign(void* options, const OptionValue& value) {
-  using T = typename MemberOf<decltype(Member)>::Type;
-  T& slot = static_cast<Options*>(options)->*Member;
-  if constexpr (std::is_same_v<T, Table>) {
-    auto copy =
-        Table::copy(value.table, {value.shape.data(), static_cast<std::size_t>(value.rank)});
-    if (!copy) return copy.error();
-    slot = std::move(*copy);
-  } else if constexpr (std::is_same_v<T, Buffer<double>>) {
-    auto copy = Buffer<double>::make(value.list.size());
-    if (!copy) return copy.error();
-    std::copy(value.list.begin(), value.list.end(), copy->data());
-    slot = std::move(*copy);
-  } else if constexpr (is_optional<T>) {
-    slot = static_cast<typename T::value_type>(value.number);
-  } else if constexpr (std::is_enum_v<T>) {
-    slot = static_cast<T>(static_cast<int>(value.number));
-  } else if constexpr (std::is_same_v<T, bool>) {
-    slot = value.number != 0;
-  } else {
-    slot = static_cast<T>(value.number);
+template <class T>
+constexpr Storage storage_of() {
+  if constexpr (std::is_same_v<T, Table>) return Storage::table;
+  if constexpr (std::is_same_v<T, Buffer<double>>) return Storage::list;
+  if constexpr (std::is_same_v<T, double>) return Storage::number;
+  if constexpr (std::is_same_v<T, std::optional<double>>) return Storage::optional_number;
+  if constexpr (std::is_same_v<T, std::optional<int>>) return Storage::optional_integer;
+  if constexpr (is_optional_enum<T>) {
+    static_assert(sizeof(T) == sizeof(std::optional<std::uint8_t>));
+    return Storage::optional_small;
   }
-  return {};
+  if constexpr (std::is_same_v<T, bool> || std::is_enum_v<T> || std::is_integral_v<T>) {
+    static_assert(sizeof(T) == 1 || sizeof(T) == sizeof(int));
+    return sizeof(T) == 1 ? Storage::small : Storage::integer;
+  }
 }
 
+/// Options that are not made, only looked at for where their members are.
+template <class Options>
+union Outline {
+  std::array<std::byte, sizeof(Options)> bytes;
+  Options options;
+  constexpr Outline() : bytes{} {}
+  constexpr ~Outline() {}  // NOLINT(modernize-use-equals-default): that would be deleted
+};
+template <class Options>
+inline constexpr Outline<Options> outline{};
+
+/// The language has no offset of a pointer to a member, but it compares addresses.
 template <class Options, auto Member>
-double read(const void* options) {
-  using T = typename MemberOf<decltype(Member)>::Type;
-  const T& slot = static_cast<const Options*>(options)->*Member;
-  constexpr double none = std::numeric_limits<double>::quiet_NaN();
-  if constexpr (std::is_same_v<T, Table> || std::is_same_v<T, Buffer<double>>) {
-    return none;
-  } else if constexpr (is_optional<T>) {
-    return slot ? static_cast<double>(*slot) : none;
-  } else if constexpr (std::is_enum_v<T>) {
-    return static_cast<double>(static_cast<int>(slot));
-  } else {
-    return static_cast<double>(slot);
-  }
+constexpr std::size_t offset_of() {
+  const void* member = &(outline<Options>.options.*Member);
+  std::size_t i = 0;
+  while (static_cast<const void*>(&outline<Options>.bytes[i]) != member) ++i;
+  return i;
 }
 
 }  // namespace options_detail
@@ -244,8 +259,9 @@ struct FieldOf {
     f.name = name;
     f.doc = doc;
     f.kind = kind;
-    f.assign = &options_detail::assign<Options, Member>;
-    f.read = &options_detail::read<Options, Member>;
+    f.storage =
+        options_detail::storage_of<typename options_detail::MemberOf<decltype(Member)>::Type>();
+    f.offset = &options_detail::offset_of<Options, Member>;
     return f;
   }
   static constexpr Field ranged(Field f, double min, double max) {
@@ -255,19 +271,9 @@ struct FieldOf {
   }
 };
 
-/// The rules alone, without the prose: what a binary needs to carry.
-template <std::size_t N>
-constexpr std::array<OptionRule, N> rules_of(const std::array<Field, N>& fields) {
-  std::array<OptionRule, N> rules{};
-  for (std::size_t i = 0; i < N; ++i) rules[i] = fields[i];
-  return rules;
-}
-template <class E>
-inline constexpr auto option_rules = rules_of(E::fields);
-
-/// Fills `options` (the struct that `rules` describe) from `bag`. Errors name the option: unknown,
+/// Fills `options` (the struct that `rules`, of core/option_rules.hpp, describe) from `bag`. Errors name the option: unknown,
 /// missing, of the wrong type, out of range, or a table whose shape does not follow or which holds
 /// what is not a number. A free extent of several tables is the same in all of them.
-Status decode_options(std::span<const OptionRule> rules, void* options, const OptionBag& bag);
+Status decode_options(std::span<const std::uint8_t> rules, void* options, const OptionBag& bag);
 
 }  // namespace posenc

@@ -2,6 +2,7 @@
 /// What the member functions of an encoding are given, site by site, on the way forward and back.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
@@ -15,10 +16,20 @@ namespace posenc {
 /// xPos treats queries and keys differently; every other rotation does not.
 enum class Role : std::uint8_t { query, key };
 
-/// embed: rows [n, E] of one sequence; the encoding adds its rows in place.
+/// embed: rows [n, E] of one sequence become `source` plus the encoding's rows, every channel.
 struct RowBlock {
   View2<float> rows;
   Positions positions;
+  const float* from = nullptr;  ///< as many rows, apart from `rows`; null: those themselves
+
+  const float* source(Index t) const {
+    return from == nullptr ? rows.row(t) : from + t * rows.cols;
+  }
+  /// For who meets each row several times: copies them, and adds in place then.
+  void copy_source() const {
+    for (Index t = 0; from != nullptr && from != rows.data && t < rows.rows; ++t)
+      std::copy_n(source(t), rows.cols, rows.row(t));
+  }
 };
 
 /// rotate: fills out [n, 2 * pairs] with cosines, then sines (amplitude included), per position.

@@ -70,7 +70,7 @@ class Learned : public EncodingDefaults {
   template <class Arch>
   void embed(Arch, const RowBlock& b) const {
     for (Index t = 0; t < b.rows.rows; ++t)
-      add_scaled<Arch>(1.0f, o_.table.row(row(b.positions[t])), b.rows.row(t), b.rows.cols);
+      add_to<Arch>(b.source(t), o_.table.row(row(b.positions[t])), b.rows.row(t), b.rows.cols);
   }
 
   static constexpr std::array<std::string_view, 1> gradients{"table"};

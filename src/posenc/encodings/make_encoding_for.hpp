@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "posenc/core/option_rules.hpp"
 #include "posenc/encodings/registry.hpp"
 
 namespace posenc {
@@ -13,7 +14,7 @@ namespace posenc {
 /// decoding and reporting, is compiled once and not inlined into one function for each.
 struct Recipe {
   std::string_view id;
-  std::span<const OptionRule> rules;
+  std::span<const std::uint8_t> rules;
   void (*begin)(void* options);
   Result<Encoding> (*finish)(void* options);
   void (*end)(void* options);

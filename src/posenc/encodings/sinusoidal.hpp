@@ -83,6 +83,7 @@ class Sinusoidal : public EncodingDefaults {
 
   template <class Arch>
   void embed(Arch, const RowBlock& b) const {
+    b.copy_source();
     const Index half = o_.dim / 2;
     const bool extra_sine =
         o_.dim % 2 == 1 &&

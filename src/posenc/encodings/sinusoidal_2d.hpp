@@ -76,6 +76,7 @@ class Sinusoidal2d : public EncodingDefaults {
 
   template <class Arch>
   void embed(Arch, const RowBlock& b) const {
+    b.copy_source();
     const bool detr = o_.variant == Variant::detr;
     const Index pairs = o_.dim / 4, step = detr ? 2 : 1, cosines = detr ? 1 : pairs;
     for (Index part = 0; part < 2; ++part) {

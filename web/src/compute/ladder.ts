@@ -35,13 +35,13 @@ function counted(of: Ladder['of'], frequencies: Float64Array, length: number): L
   };
 }
 
-/** Undefined where nothing turns; 'free' for a table whose channels are no waves. */
+/** Undefined where nothing turns; 'free' or 'unknown' for a table whose channels are no waves, or too short to tell. */
 export function ladderOf(
   engine: Engine,
   info: EncodingInfo,
   settings: Settings,
   tokens: number,
-): Ladder | 'free' | undefined {
+): Ladder | 'free' | 'unknown' | undefined {
   const turning = actsAt(info, 'rotate');
   if (!turning && !actsAt(info, 'embed')) return undefined;
   const grid = gridOf(info, settings, tokens);
@@ -54,6 +54,6 @@ export function ladderOf(
       info.axes,
       info.positions !== 'real',
     );
-    return waves ? counted('channel', waves, length) : 'free';
+    return typeof waves === 'string' ? waves : counted('channel', waves, length);
   });
 }

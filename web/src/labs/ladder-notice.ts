@@ -25,5 +25,10 @@ export function ladderNotice({ of, count, never, aliased, length, fastest }: Lad
   return `${head} ${rest}${blurred}`;
 }
 
-export const freeNotice =
-  'There is no wavelength here: the rows of this table are free numbers, each set by training and tied to no other. Training may find waves; nothing makes it, and beyond the last row there is nothing.';
+/** Where there is no wavelength to draw. */
+export const wavelessNotices = {
+  free: 'There is no wavelength here: the rows of this table are free numbers, each set by training and tied to no other. Training may find waves; nothing makes it, and no row says what follows the last.',
+  unknown:
+    'Whether this table is made of waves cannot be told: that takes sixteen rows, and it has fewer.',
+  still: 'Nothing turns here: every position is like the first, and no distance shows.',
+};

@@ -8,7 +8,7 @@ import { actsAt, type EncodingInfo } from '../model/manifest.ts';
 import { infoOf, type State, type Store } from '../model/state.ts';
 import { PlotPanel } from '../parts/plot-panel.ts';
 import { atlasCursor } from './atlas-cursor.ts';
-import { freeNotice, ladderNotice } from './ladder-notice.ts';
+import { ladderNotice, wavelessNotices } from './ladder-notice.ts';
 
 /** Whether a line of the atlas' map is what this figure has a point for: a pair of a rotation, a channel of a table. */
 const sharesLines = (info: EncodingInfo): boolean =>
@@ -50,14 +50,15 @@ export class LadderView {
     const info = infoOf(manifest, state);
     const ladder = this.#compute(state, info);
     this.root.hidden = ladder === undefined;
-    const free = ladder === 'free';
-    this.#panel.root.hidden = free;
-    this.#tiles.hidden = free;
-    if (free) setText(this.#notice, freeNotice);
-    else if (ladder) this.#show(info, ladder);
+    const drawn = typeof ladder === 'object' && ladder.turns.some((turns) => turns > 0);
+    this.#panel.root.hidden = !drawn;
+    this.#tiles.hidden = !drawn;
+    if (drawn) this.#show(info, ladder);
+    else if (ladder)
+      setText(this.#notice, wavelessNotices[typeof ladder === 'string' ? ladder : 'still']);
   }
   /** The map above already says what is wrong with the options. */
-  #compute(state: State, info: EncodingInfo): Ladder | 'free' | undefined {
+  #compute(state: State, info: EncodingInfo): ReturnType<typeof ladderOf> {
     try {
       return ladderOf(this.engine, info, state.settings, state.length);
     } catch {

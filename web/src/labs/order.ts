@@ -212,9 +212,20 @@ export class OrderLab {
   /** Draws aside, and takes the place of what was drawn ahead once that is done. */
   async start(): Promise<void> {
     for (const _ of this.#pieces()) await pause();
-    const typing = document.activeElement?.id === this.#sentence.id;
-    byId('order-body').replaceChildren(this.#body);
-    if (typing) this.#sentence.focus();
+    const place = byId('order-body');
+    const early = place.querySelector<HTMLInputElement>(`#${this.#sentence.id}`);
+    const typing = early !== null && early === document.activeElement;
+    place.replaceChildren(this.#body);
+    place.removeAttribute('aria-busy');
+    // What was typed into the lab drawn ahead, to the last letter: nothing comes between reading it and taking its place.
+    if (early && early.value !== early.defaultValue) {
+      this.#sentence.value = early.value;
+      this.#type(false);
+    }
+    if (!early || !typing) return;
+    const { selectionStart, selectionEnd, selectionDirection } = early;
+    this.#sentence.focus();
+    this.#sentence.setSelectionRange(selectionStart, selectionEnd, selectionDirection ?? undefined);
   }
 
   #type(committed: boolean): void {

@@ -4,9 +4,20 @@ import { announce, h, setText, toast } from '../dom.ts';
 import { brief } from '../draw/scale.ts';
 import type { Heard } from './sound.ts';
 
+interface Sounding {
+  readonly button: HTMLElement;
+  /** Ends the tone early; there is none while its player is fetched. */
+  end?: () => void;
+}
+
 let serial = 0;
-/** Of whichever button is playing: two curves at once would be noise. */
-let stop: (() => void) | undefined;
+/** Whichever was pressed last: two curves at once would be noise. */
+let sounding: Sounding | undefined;
+
+function over(one: Sounding): void {
+  if (sounding === one) sounding = undefined;
+  setText(one.button, 'Listen');
+}
 
 /** `heard` is what is on screen; `follow` moves the cursor along, where motion is welcome. */
 export function listenButton(
@@ -20,27 +31,33 @@ export function listenButton(
     { type: 'button', 'aria-describedby': id, click: () => void press() },
     'Listen',
   );
-  let mine: (() => void) | undefined;
   async function press(): Promise<void> {
-    const playing = mine;
-    stop?.();
-    if (playing) return;
+    const before = sounding;
+    if (before) {
+      over(before);
+      before.end?.();
+    }
+    if (before?.button === button) return;
     const curve = heard();
     if (!curve) return;
+    const own: Sounding = { button };
+    sounding = own;
+    setText(button, 'Silence');
     try {
       const { play, toneOf } = await import('./sound.ts');
+      // Meanwhile this one was silenced, or another pressed.
+      if (sounding !== own) return;
       const tone = toneOf(curve);
       const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
-      mine = play(tone, still ? undefined : follow, (early) => {
-        mine = undefined;
-        stop = undefined;
-        setText(button, 'Listen');
+      own.end = play(tone, still ? undefined : follow, (early) => {
+        if (early) return;
+        over(own);
         // After the tone, since a voice over it would hide it.
-        if (!early) announce(`${curve.name}: from ${brief(tone.low)} to ${brief(tone.high)}`);
+        announce(`${curve.name}: from ${brief(tone.low)} to ${brief(tone.high)}`);
       });
-      stop = mine;
-      setText(button, 'Silence');
     } catch {
+      if (sounding !== own) return;
+      over(own);
       toast('This browser gives no sound to pages.');
     }
   }

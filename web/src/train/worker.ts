@@ -52,9 +52,10 @@ function turn(): void {
   port2.postMessage(0);
 }
 
+/** Each wish for steps is answered by one `resting`, even where no run is left that could make them. */
 function work(steps: number): void {
   allowed = steps;
-  if (working || runs.size === 0) return;
+  if (working || steps === 0) return;
   working = true;
   port2.postMessage(0);
 }

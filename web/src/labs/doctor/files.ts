@@ -22,6 +22,8 @@ function portable(value: unknown): unknown {
   if (typeof value === 'bigint')
     return value <= Number.MAX_SAFE_INTEGER ? Number(value) : String(value);
   if (typeof value === 'string') return value.slice(0, 200);
+  // Of more numbers still the reader makes typed arrays, of which JSON would make objects.
+  if (ArrayBuffer.isView(value)) return undefined;
   if (Array.isArray(value)) return value.length > longestList ? undefined : value.map(portable);
   return value;
 }

@@ -52,6 +52,8 @@ class ConfigLab {
   /** The values of the address that the texts stand for. */
   #shown: string | undefined;
   #compared: string | undefined;
+  /** How many texts have begun to come in. */
+  #texts = 0;
   #other: { text: string; title: string } | undefined;
   #tensors: { text: string; tensors: Tensors } | undefined;
   #current: { reading: Reading; one: KindRead } | undefined;
@@ -82,7 +84,10 @@ class ConfigLab {
   ) {
     this.#input = new ConfigInput({
       choose: (id) => this.#choose(id),
-      typing: () => this.#redraw(),
+      typing: () => {
+        this.#begin();
+        this.#redraw();
+      },
       typed: () => void this.#keep(),
       take: (file) => void this.#take(file),
       resize: (at, committed) => store.put({ at }, committed),
@@ -154,21 +159,33 @@ class ConfigLab {
 
   /** Brings the texts to what the address says; what is already there stays. */
   async #follow({ values }: State): Promise<void> {
-    if (values.cfg !== this.#shown) {
-      this.#shown = values.cfg;
-      const text = await unpack(values.cfg);
-      if (text === undefined)
-        toast('The configuration of this link did not travel with it; paste it, or drop its file.');
-      this.#input.field.value = text ?? usualPreset.text;
-    }
-    if (values.base !== this.#compared) {
-      this.#compared = values.base;
-      const text = values.base === '' ? undefined : await unpack(values.base);
-      const known = presets.find(({ id }) => id === values.base);
-      this.#other = text === undefined ? undefined : { text, title: known?.title ?? 'the other' };
-      this.#against.value = known?.id ?? (text === undefined ? '' : own);
-    }
+    await Promise.all([this.#read(values.cfg), this.#readOther(values.base)]);
     this.#redraw();
+  }
+  async #read(packed: string): Promise<void> {
+    if (packed === this.#shown) return;
+    this.#shown = packed;
+    const isNewest = this.#begin();
+    const text = await unpack(packed);
+    if (!isNewest()) return;
+    if (text === undefined)
+      toast('The configuration of this link did not travel with it; paste it, or drop its file.');
+    this.#input.field.value = text ?? usualPreset.text;
+  }
+  async #readOther(packed: string): Promise<void> {
+    if (packed === this.#compared) return;
+    this.#compared = packed;
+    const text = packed === '' ? undefined : await unpack(packed);
+    if (packed !== this.#compared) return;
+    const known = presets.find(({ id }) => id === packed);
+    this.#other = text === undefined ? undefined : { text, title: known?.title ?? 'the other' };
+    this.#against.value = known?.id ?? (text === undefined ? '' : own);
+  }
+  /** A text is on its way in, or being typed: whatever was on its way before must not take its place. */
+  #begin(): () => boolean {
+    this.#texts += 1;
+    const mine = this.#texts;
+    return () => mine === this.#texts;
   }
 
   #choose(id: string): void {
@@ -179,19 +196,22 @@ class ConfigLab {
     }
     this.store.put({ cfg: id === usualPreset.id ? '' : id, kind: '' });
   }
-  async #keep(): Promise<void> {
+  async #keep(isNewest = this.#begin()): Promise<void> {
     const packed = await pack(this.#input.field.value, longestShared);
+    if (!isNewest()) return;
     if (packed === elsewhere)
       toast('This text is too long to travel in a link: share the file beside it.');
     this.#shown = packed;
     this.store.put({ cfg: packed });
   }
   async #take(file: File): Promise<void> {
+    const isNewest = this.#begin();
     try {
       const { text, tensors } = await load(file);
+      if (!isNewest()) return;
       this.#tensors = tensors ? { text, tensors } : undefined;
       this.#input.field.value = text;
-      await this.#keep();
+      await this.#keep(isNewest);
       this.#redraw();
     } catch (error) {
       toast(`${file.name}: ${error instanceof Error ? error.message : String(error)}`);

@@ -40,8 +40,10 @@ export const workersFor = (pupils: number, cores: number): number =>
 export class Course {
   readonly pupils: readonly Pupil[];
   phase: Phase = 'idle';
-  #workers: Worker[] = [];
-  #busy = 0;
+  /** With the keys of those each of them trains. */
+  #workers = new Map<Worker, readonly string[]>();
+  /** Those that are yet to rest. */
+  #busy = new Set<Worker>();
   #ended = new Set<string>();
 
   constructor(
@@ -55,28 +57,33 @@ export class Course {
   #begin(): void {
     const all = this.pupils.map(({ id, seed }): Who => ({ id, seed }));
     const count = workersFor(all.length, navigator.hardwareConcurrency || 2);
-    this.#workers = Array.from({ length: count }, (_, i) => {
+    for (let i = 0; i < count; i += 1) {
       const worker = new Worker(new URL('../../train/worker.ts', import.meta.url), {
         type: 'module',
       });
-      const mine = all.filter((__, place) => place % count === i);
-      worker.onmessage = ({ data }: MessageEvent<News>) => this.#hear(data);
+      const pupils = all.filter((_, place) => place % count === i);
+      const keys = pupils.map(keyOf);
+      worker.onmessage = ({ data }: MessageEvent<News>) => this.#hear(worker, data);
       worker.onerror = ({ message }) => {
-        for (const who of mine)
-          this.#hear({ kind: 'failed', key: keyOf(who), message: message || 'it stopped' });
-        this.#hear({ kind: 'resting' });
+        worker.terminate();
+        for (const key of keys)
+          if (!this.#ended.has(key))
+            this.#hear(worker, { kind: 'failed', key, message: message || 'it stopped' });
+        this.#hear(worker, { kind: 'resting' });
       };
       const { setup } = this;
-      worker.postMessage({ kind: 'begin', setup, pupils: mine } satisfies Command);
-      return worker;
-    });
+      worker.postMessage({ kind: 'begin', setup, pupils } satisfies Command);
+      this.#workers.set(worker, keys);
+    }
   }
 
   /** All the way, or so many steps. */
   go(steps?: number): void {
     if (this.phase === 'training' || this.phase === 'stopped' || this.phase === 'done') return;
-    if (this.#workers.length === 0) this.#begin();
-    this.#busy = this.#workers.length;
+    if (this.#workers.size === 0) this.#begin();
+    // One whose runs have all ended, or that broke, has nothing to do and may never answer.
+    for (const [worker, keys] of this.#workers)
+      if (!keys.every((key) => this.#ended.has(key))) this.#busy.add(worker);
     this.#send(steps === undefined ? { kind: 'go' } : { kind: 'step', count: steps });
     this.#enter('training');
   }
@@ -84,22 +91,23 @@ export class Course {
     if (this.phase === 'training') this.#send({ kind: 'pause' });
   }
   stop(): void {
-    for (const worker of this.#workers) worker.terminate();
-    this.#workers = [];
+    for (const worker of this.#workers.keys()) worker.terminate();
+    this.#workers.clear();
+    this.#busy.clear();
     if (this.phase !== 'idle' && this.phase !== 'done') this.#enter('stopped');
   }
   #send(command: Command): void {
-    for (const worker of this.#workers) worker.postMessage(command);
+    for (const worker of this.#busy) worker.postMessage(command);
   }
   #enter(phase: Phase): void {
     this.phase = phase;
     this.changed('phase');
   }
 
-  #hear(news: News): void {
+  #hear(worker: Worker, news: News): void {
     if (news.kind === 'resting') {
-      this.#busy -= 1;
-      if (this.#busy > 0 || this.phase !== 'training') return;
+      this.#busy.delete(worker);
+      if (this.#busy.size > 0 || this.phase !== 'training') return;
       if (this.#ended.size < this.pupils.length) this.#enter('resting');
       else {
         this.stop();
