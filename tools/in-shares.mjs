@@ -2,7 +2,7 @@
 // Runs a GoogleTest program once on each core, each run with its share of the tests, and writes one result for all.
 //   node tools/in-shares.mjs RESULT.json PROGRAM ARGUMENT…
 import { spawn } from 'node:child_process';
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 
 const [result, program, ...given] = process.argv.slice(2);
@@ -29,9 +29,15 @@ const run = (share) =>
   });
 
 const runs = await Promise.all(Array.from({ length: shares }, (_, share) => run(share)));
-for (const { log } of runs) process.stdout.write(log);
+// What ended early is what somebody looks for at the end of the log.
+for (const { log } of runs.toSorted(
+  (a, b) => Number(existsSync(b.part)) - Number(existsSync(a.part)),
+))
+  process.stdout.write(log);
 process.exitCode = runs.find(({ status }) => status !== 0)?.status ?? 0;
 // A share that left nothing leaves the whole without a result, which counts as a failure.
-const parts = runs.map(({ part }) => JSON.parse(readFileSync(part, 'utf8')));
-writeFileSync(result, JSON.stringify({ testsuites: parts.flatMap((each) => each.testsuites) }));
-for (const { part } of runs) rmSync(part);
+if (runs.every(({ part }) => existsSync(part))) {
+  const parts = runs.map(({ part }) => JSON.parse(readFileSync(part, 'utf8')));
+  writeFileSync(result, JSON.stringify({ testsuites: parts.flatMap((each) => each.testsuites) }));
+} else if (process.exitCode === 0) process.exitCode = 1;
+for (const { part } of runs) rmSync(part, { force: true });

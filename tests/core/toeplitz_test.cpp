@@ -88,7 +88,7 @@ TYPED_TEST(Toeplitz, AddsWhatWasComputedByColumns) {
   for (Index rows : {Index{0}, Index{1}, width, 2 * width + 1})
     for (Index cols = 1; cols <= width; ++cols) {
       const Index stride = rows + width;
-      Array<float> from(width * stride, 0.0f), to(rows * (cols + 2), 1000.0f);
+      Array<float> from(width * stride, 0.0f), to(rows * (cols + 2) + 1, 1000.0f);
       for (Index i = 0; i < from.size(); ++i) from[i] = static_cast<float>(i);
       const View2<float> part{to.data() + 1, rows, cols, cols + 2};
       add_transposed<TypeParam>(from.data(), stride, part,
