@@ -96,9 +96,8 @@ class Attend {
 
   /// What a tile adds is summed apart: of 8192 keys, 128 meet in one sum and 64 such sums in another.
   void add_values_directly(const Block& block, const KeyTile& keys) {
-    auto [from, to] = scores_.reach(block, keys);
+    const auto [from, to] = scores_.reach(block, keys);
     if (from >= to) return;
-    from = from / weighted_rows_step * weighted_rows_step;
     const bool hides = scores_.hides(block, keys);
     std::fill_n(apart_, apart_size(), 0.0f);
     scores_.values.for_each_run(

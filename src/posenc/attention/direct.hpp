@@ -10,10 +10,6 @@
 
 namespace posenc {
 
-/// The second product adds values two by two, (a + b) + sums: whatever is hidden before, pairs begin at
-/// the same keys, for the same bits.
-inline constexpr Index weighted_rows_step = 2;
-
 namespace direct_detail {
 
 /// Reads one float and drops it, so that the line is in the cache when its turn comes. Both kernels
@@ -130,10 +126,10 @@ void add_values(const float* w, Index w_stride, const float* v, Index v_stride, 
     V x[Values];
     for (Index j = 0; j < Values; ++j) x[j] = io.load(at[j]);
     for (Index r = 0; r < Rows; ++r) {
-      V sum = weights[Values - 1][r] * x[Values - 1];
-      if constexpr (Values == 2) sum = multiply_add<Arch>(weights[0][r], x[0], sum);
       float* to = sums + r * lanes<Arch>;
-      (V::load_unaligned(to) + sum).store_unaligned(to);
+      V sum = V::load_unaligned(to);
+      for (Index j = 0; j < Values; ++j) sum = multiply_add<Arch>(weights[j][r], x[j], sum);
+      sum.store_unaligned(to);
     }
     sums += step;
     for (Index j = 0; j < Values; ++j) at[j] += lanes<Arch>;
@@ -145,7 +141,7 @@ void add_values(const float* w, Index w_stride, const float* v, Index v_stride, 
 template <class Arch, Index Rows>
 void add_group(const float* w, Index w_stride, const View2<const float>& v, bool looks_ahead,
                float* sums) {
-  constexpr Index step = Rows * lanes<Arch>, distance = 2 * weighted_rows_step;
+  constexpr Index step = Rows * lanes<Arch>, distance = 4;
   const Index last_ahead = looks_ahead && v.stride == v.cols ? v.rows - distance - 2 : -1;
   Index j = 0;
   for (; j + 2 <= v.rows; j += 2) {
