@@ -3,7 +3,15 @@ import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodings } from '../../dist/index.node.js';
-import { goTo, numberAt, type Opened, PageDriver, settled } from './page-driver.ts';
+import {
+  columnsOf,
+  goTo,
+  numberAt,
+  type Opened,
+  PageDriver,
+  saved,
+  settled,
+} from './page-driver.ts';
 
 let driver: PageDriver;
 beforeAll(async () => {
@@ -242,19 +250,52 @@ describe('Lab 1', () => {
     await end();
   });
 
-  it('exports the numbers as CSV and the map as PNG', async () => {
-    const { page, close: end } = await driver.open('#v1&lab=atlas&enc=alibi&len=4');
-    const save = async (name: string) => {
-      const [download] = await Promise.all([
-        page.waitForEvent('download'),
-        page.locator('#atlas-body').getByRole('button', { name, exact: true }).click(),
-      ]);
-      return readFileSync(await download.path());
-    };
-    const csv = (await save('CSV')).toString();
+  it('exports the map and the curve, each as numbers and as pictures', async () => {
+    const { page, complaints, close: end } = await driver.open('#v1&lab=atlas&enc=alibi&len=4');
+    const [map, curve] = ['#atlas-map-figure', '#atlas-curve-figure'];
+    const text = async (figure: string, name: string) =>
+      (await saved(page, figure, name)).toString();
+    const csv = await text(map, 'CSV');
     expect(csv.split('\n').filter((line) => !line.startsWith('#'))).toHaveLength(1 + 7 + 1);
     expect(csv).toContain('\n3,-1.5,');
-    expect((await save('PNG')).subarray(1, 4).toString()).toBe('PNG');
+    const cells = JSON.parse(await text(map, 'JSON'));
+    expect([cells.first, cells.columns, cells.cells.length]).toEqual([-3, 7, cells.rows]);
+    expect(cells.cells[0][6]).toBe(-1.5);
+    expect((await saved(page, map, 'PNG')).subarray(1, 4).toString()).toBe('PNG');
+
+    expect(
+      columnsOf(await text(curve, 'CSV'))
+        .get('head 0')
+        ?.at(-1),
+    ).toBe(-1.5);
+    const { rows } = JSON.parse(await text(curve, 'JSON'));
+    expect(rows.at(-1)).toMatchObject({ distance: '3', 'head 0': -1.5 });
+    expect(await text(curve, 'SVG')).toMatch(/<svg[^>]*>.*<path/);
+    expect((await saved(page, curve, 'PNG')).subarray(1, 4).toString()).toBe('PNG');
+    expect(complaints).toEqual([]);
+    await end();
+  });
+
+  it('draws the envelope, the band of random vectors and the length of training, and says what they are', async () => {
+    const address = '#v1&lab=atlas&enc=rope-yarn&len=64&p.originalLength=32&log=1';
+    const { page, complaints, close: end } = await driver.open(address);
+    const marks = (what: string) => page.locator(`#atlas-curve ${what}`).count();
+    expect([await marks('.envelope'), await marks('.band'), await marks('.level')]).toEqual([
+      1, 1, 1,
+    ]);
+    expect(await page.locator('#atlas-curve .note').textContent()).toBe('trained 32');
+    const said = (await page.locator('#atlas .definitions').textContent()) ?? '';
+    expect(said).toMatch(/envelope.*2,000 pairs of random vectors/);
+    const columns = columnsOf((await saved(page, '#atlas-curve-figure', 'CSV')).toString());
+    const [curve, envelope] = [columns.get('agreement'), columns.get('envelope')];
+    expect(curve).toHaveLength(64);
+    expect(curve?.[0]).toBeCloseTo(envelope?.[0] as number, 6);
+    expect(columns.get('deviation of random vectors')?.[9]).toBeGreaterThan(0.1);
+    await goTo(page, '#v1&lab=atlas&enc=alibi&len=64');
+    expect([await marks('.envelope'), await marks('.band'), await marks('.level')]).toEqual([
+      0, 0, 0,
+    ]);
+    expect(complaints).toEqual([]);
     await end();
   });
 

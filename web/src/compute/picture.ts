@@ -5,7 +5,6 @@ import { actsAt, actsNowhere, type EncodingInfo } from '../model/manifest.ts';
 import {
   gridInWords,
   gridOf,
-  type Positions,
   placesIn,
   type Surroundings,
   surroundings,
@@ -13,7 +12,10 @@ import {
 } from '../model/places.ts';
 import { hash, normal } from '../model/random.ts';
 import { effective, optionsOf, type Settings, valueWidth } from '../model/settings.ts';
+import { limit, type Placing, range, transpose } from './cells.ts';
 import { ofDistances } from './distances.ts';
+import { ofRotation } from './rotation.ts';
+import type { Spread } from './spread.ts';
 
 export interface Curve {
   readonly name: string;
@@ -40,41 +42,9 @@ export interface Picture {
   readonly head?: number;
   /** Of an encoding that makes rows wider: by how much. */
   readonly growth?: number;
+  /** Of turning pairs, where it was asked for: how far other vectors than those of the curve may agree. */
+  readonly spread?: Spread;
 }
-
-export const mostCells = 1 << 22;
-const range = (first: number, count: number): Float64Array =>
-  Float64Array.from({ length: count }, (_, i) => first + i);
-function limit(cells: number): void {
-  if (cells > mostCells)
-    throw new RangeError(
-      `this picture would have ${cells} cells; the page draws at most ${mostCells}`,
-    );
-}
-
-/** Columns at a time: a cache line of each is read once for as many rows as it holds. */
-const block = 16;
-
-/** Row r of the cells is element `firsts[r]` of every `width` numbers of the data. */
-function transpose(
-  data: Float32Array,
-  width: number,
-  firsts: readonly number[],
-  cells: Float32Array,
-  columns: number,
-): void {
-  for (let start = 0; start < columns; start += block) {
-    const end = Math.min(columns, start + block);
-    for (let row = 0; row < firsts.length; row += 1) {
-      const first = firsts[row] as number;
-      for (let column = start; column < end; column += 1)
-        cells[row * columns + column] = data[column * width + first] as number;
-    }
-  }
-}
-
-/** Positions of tokens by their indices, in a line or on the grid that takes `tokens`. */
-type Placing = (first: number, count: number) => Positions;
 
 function ofEmbeddings(place: Placing, encoding: Encoding, columns: number): Picture {
   // One row tells the width, before the whole is asked for.
@@ -119,90 +89,6 @@ function ofEmbeddings(place: Placing, encoding: Encoding, columns: number): Pict
       'Map: the vector added at each position, one dimension per line.',
       'Curve: cosine of the angle between the rows of positions 0 and δ.',
     ],
-  };
-}
-
-/** Turns the unit vector of every pair and reads its cosine back. */
-function ofRotation(
-  info: EncodingInfo,
-  place: Placing,
-  encoding: Encoding,
-  settings: Settings,
-  columns: number,
-  wantedHead: number,
-): Picture {
-  const headDim = Number(effective(info, 'headDim', settings) ?? 64);
-  const named = effective(info, 'heads', settings);
-  const heads = Number(named ?? 1);
-  const head = Math.max(0, Math.min(heads - 1, wantedHead));
-  const { rotaryDim, layout, growth } = encoding.plan();
-  // Rows that grow hold the first half of every pair only, and its length in place of it.
-  const grows = growth > 0;
-  const pairs = grows ? rotaryDim : rotaryDim / 2;
-  const rows = Math.max(1, pairs);
-  const width = headDim + growth;
-  limit(heads * width * columns);
-  const firstOf = (pair: number): number => (layout === 'half' ? pair : 2 * pair);
-  /** The same vector at `count` places in every head, turned; of that the head drawn. */
-  const turned = (vector: Float32Array, count: number, role: 'query' | 'key'): Float32Array => {
-    const data = new Float32Array(heads * count * headDim);
-    for (let row = 0; row < heads * count; row += 1) data.set(vector, row * headDim);
-    const shape = named === undefined ? [count, headDim] : [heads, count, headDim];
-    return encoding
-      .rotate({ shape, data }, place(0, count), { role })
-      .data.subarray(head * count * width, (head + 1) * count * width);
-  };
-  const units = new Float32Array(headDim);
-  for (let pair = 0; pair < pairs; pair += 1) units[firstOf(pair)] = 1;
-  const angles = turned(units, columns, 'query');
-  const cells = new Float32Array(rows * columns);
-  transpose(
-    angles,
-    width,
-    Array.from({ length: rows }, (_, row) => firstOf(row)),
-    cells,
-    columns,
-  );
-  if (grows)
-    for (let i = 0; i < cells.length; i += 1)
-      cells[i] = (cells[i] as number) / (angles[0] as number);
-
-  const ones = new Float32Array(headDim).fill(1);
-  const queries = turned(ones, columns, 'query');
-  const key = turned(ones, 1, 'key');
-  const size = grows ? key.reduce((sum, value) => sum + value ** 2, 0) : headDim;
-  const agreement = new Float64Array(columns);
-  for (let column = 0; column < columns; column += 1) {
-    let dot = 0;
-    for (let i = 0; i < width; i += 1)
-      dot += (queries[column * width + i] as number) * (key[i] as number);
-    agreement[column] = dot / size;
-  }
-  return {
-    columns,
-    rows,
-    first: 0,
-    cells,
-    columnName: 'position',
-    rowName: 'pair',
-    cellName: 'cosine of the angle',
-    curves: [{ name: 'agreement', values: agreement }],
-    perRow: false,
-    baseline: 0,
-    curveName: 'agreement of two equal vectors',
-    definitions: [
-      grows
-        ? 'Map: the cosine of the angle at which each channel, now the length of a pair, points at a position.'
-        : 'Map: the cosine of the angle by which each pair of channels turns at a position.',
-      'Curve: a vector of ones at position δ times the same at position 0, over the width: (1/n) Σ cos(ωᵢ δ).',
-      ...(named === undefined
-        ? []
-        : [
-            `Every head turns in its own way; this is head ${head} of 0 to ${heads - 1}, chosen by the head switch of the first lab.`,
-          ]),
-    ],
-    ...(named === undefined ? {} : { head }),
-    ...(grows ? { growth } : {}),
   };
 }
 
@@ -299,13 +185,14 @@ function ofAttention(
   };
 }
 
-/** `head` counts only where an encoding turns every head in its own way. */
+/** `head` counts only where an encoding turns every head in its own way; `spreading` asks for what other vectors would score. */
 export function pictureOf(
   engine: Engine,
   info: EncodingInfo,
   settings: Settings,
   length: number,
   head = 0,
+  spreading = false,
 ): Picture {
   return withEncoding(engine, info.id, optionsOf(info, settings), (encoding) => {
     const absolute = actsAt(info, 'embed', 'rotate');
@@ -318,7 +205,7 @@ export function pictureOf(
       : info.remapsDistance
         ? ofDistances(encoding, columns)
         : actsAt(info, 'rotate')
-          ? ofRotation(info, place, encoding, settings, columns, head)
+          ? ofRotation(info, place, encoding, settings, columns, head, spreading)
           : actsAt(info, 'score') && info.contentFree
             ? ofBias(place, encoding, around)
             : ofAttention(info, place, encoding, engine, settings, around);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { svg } from '../dom.ts';
+import { type Band, bandOf } from './band.ts';
 import type { Cursor, Window } from './cursor.ts';
 import { brief, ticks } from './scale.ts';
 import { Stage, type Steps } from './stage.ts';
@@ -15,6 +16,11 @@ export interface CurveData {
   readonly margins: { readonly left: number; readonly right: number };
   readonly name: string;
   readonly columnName: string;
+  /** Dashed, around the curve. */
+  readonly envelope?: Float64Array;
+  readonly band?: Band;
+  /** A distance with a name. */
+  readonly mark?: { readonly at: number; readonly name: string };
   readonly label: string;
 }
 
@@ -99,7 +105,11 @@ export class Curves {
     const { from, count } = this.window;
     let low = data.baseline;
     let high = data.baseline;
-    for (const { values } of data.curves)
+    const { band, envelope } = data;
+    const all: ArrayLike<number>[] = data.curves.map(({ values }) => values);
+    if (envelope) all.push(envelope);
+    if (band) all.push(band.low, band.high);
+    for (const values of all)
       for (let i = from; i < from + count; i += 1) {
         low = Math.min(low, values[i] as number);
         high = Math.max(high, values[i] as number);
@@ -159,18 +169,42 @@ export class Curves {
       .map((_, i) => i)
       .sort((a, b) => Number(a === chosen) - Number(b === chosen));
     const budget = Math.max(200, Math.floor(mostPoints / data.curves.length));
-    for (const i of order) {
-      const { values } = data.curves[i] as { values: Float64Array };
+    const line = (values: Float64Array, look: string): void => {
       const points = decimated(values, from, count, budget).map(
         (column) => `${x(column).toFixed(2)} ${y(values[column] as number).toFixed(2)}`,
       );
-      marks.push(
-        svg('path', {
-          class: i === chosen ? 'line chosen' : 'line',
-          d: points.length > 1 ? `M${points.join('L')}` : `M${points[0]}h2`,
-        }),
-      );
+      const d = points.length > 1 ? `M${points.join('L')}` : `M${points[0]}h2`;
+      marks.push(svg('path', { class: look, d }));
+    };
+    if (band) {
+      // At most 500 columns: a band has no peaks to lose.
+      const every = Math.ceil(count / 500);
+      const some = (values: ArrayLike<number>): Float64Array =>
+        Float64Array.from(
+          { length: Math.ceil(count / every) },
+          (_, i) => values[from + i * every] as number,
+        );
+      const thinned = { low: some(band.low), high: some(band.high) };
+      marks.push(...bandOf(thinned, [0, thinned.low.length], (i) => x(from + i * every), y, ''));
     }
+    const { mark } = data;
+    if (mark && mark.at >= data.first + from && mark.at < data.first + from + count) {
+      const place = x(mark.at - data.first);
+      const late = place > frame.left + frame.width * 0.6;
+      marks.push(svg('path', { class: 'level', d: `M${place} ${frame.top}V${bottom}` }));
+      const at = {
+        class: late ? 'note end' : 'note',
+        x: place + (late ? -7 : 7),
+        y: frame.top + 15,
+      };
+      marks.push(svg('text', at, mark.name));
+    }
+    if (envelope) line(envelope, 'line envelope');
+    for (const i of order)
+      line(
+        (data.curves[i] as { values: Float64Array }).values,
+        i === chosen ? 'line chosen' : 'line',
+      );
     if (data.perRow) {
       const value = (data.curves[chosen]?.values[from + count - 1] as number) ?? 0;
       marks.push(

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The picture of an encoding as a map and as curves, in one frame: a distance stands at the same place in both.
 import type { Picture } from '../compute/picture.ts';
+import type { Band } from '../draw/band.ts';
 import type { Window } from '../draw/cursor.ts';
 import type { CurveData } from '../draw/curve.ts';
 import type { HeatMapData } from '../draw/heatmap.ts';
 import { centred } from '../draw/raster.ts';
-import { brief, ticks } from '../draw/scale.ts';
+import { brief, grouped, ticks } from '../draw/scale.ts';
 import { diverging } from '../model/colour.ts';
 import type { EncodingInfo } from '../model/manifest.ts';
+import type { Settings } from '../model/settings.ts';
+import { trainedLength } from '../model/trained.ts';
 import { curveSentence } from './notices.ts';
 
 const marginsOf = ({ perRow }: Picture) => ({ left: 58, right: perRow ? 62 : 12 });
@@ -42,19 +45,38 @@ export function mapOf(
   };
 }
 
-export const curvesOf = (
+const bandOf = ({ spread }: Picture): Band | undefined => {
+  const { mean, deviation } = spread?.random ?? {};
+  if (!mean || !deviation) return undefined;
+  return {
+    low: mean.map((value, i) => value - (deviation[i] as number)),
+    high: mean.map((value, i) => value + (deviation[i] as number)),
+  };
+};
+
+export function curvesOf(
   info: EncodingInfo,
+  settings: Settings,
   picture: Picture,
   logarithmic: boolean,
-): CurveData => ({
-  columns: picture.columns,
-  first: picture.first,
-  curves: picture.curves,
-  perRow: picture.perRow,
-  logarithmic,
-  baseline: picture.baseline,
-  margins: marginsOf(picture),
-  name: picture.curveName,
-  columnName: 'distance δ',
-  label: curveSentence(info, picture),
-});
+): CurveData {
+  const trained = trainedLength(info, settings);
+  const band = bandOf(picture);
+  return {
+    ...(band ? { band } : {}),
+    ...(picture.spread ? { envelope: picture.spread.envelope } : {}),
+    ...(trained === undefined
+      ? {}
+      : { mark: { at: trained, name: `trained ${grouped(trained)}` } }),
+    columns: picture.columns,
+    first: picture.first,
+    curves: picture.curves,
+    perRow: picture.perRow,
+    logarithmic,
+    baseline: picture.baseline,
+    margins: marginsOf(picture),
+    name: picture.curveName,
+    columnName: 'distance δ',
+    label: curveSentence(info, picture),
+  };
+}

@@ -18,7 +18,7 @@ import { offer } from '../parts/programs.ts';
 import { copy } from '../parts/save.ts';
 import { isDark, onTheme } from '../theme.ts';
 import { atlasCursor } from './atlas-cursor.ts';
-import { numbersOf, type Shown, saveCsv, savePng } from './atlas-export.ts';
+import { curveExports, mapExports, numbersOf, type Shown } from './atlas-export.ts';
 import { curvesOf, mapOf } from './atlas-figures.ts';
 import { atlasListen } from './atlas-listen.ts';
 import { atlasQuestion } from './atlas-question.ts';
@@ -74,6 +74,7 @@ export class AtlasLab {
     );
     const button = (text: string, click: () => void): HTMLButtonElement =>
       h('button', { type: 'button', click }, text);
+    const shown = (): Shown | undefined => this.#shown();
     this.#map.stage.root.id = 'atlas-map';
     this.#curves.stage.root.id = 'atlas-curve';
     byId('atlas-body').append(
@@ -84,13 +85,19 @@ export class AtlasLab {
           'atlas-figures',
           box('figure-head', this.#title, this.#legend.root),
           this.#problem,
-          h('figure', { class: 'figure' }, this.#map.stage.root),
+          h(
+            'figure',
+            { class: 'figure', id: 'atlas-map-figure' },
+            this.#map.stage.root,
+            mapExports(shown),
+          ),
           this.#readout,
           h(
             'figure',
-            { class: 'figure' },
+            { class: 'figure', id: 'atlas-curve-figure' },
             this.#curves.stage.root,
             h('figcaption', {}, this.#definitions),
+            curveExports(shown, this.#curves.stage),
           ),
           box(
             'button-row',
@@ -98,8 +105,6 @@ export class AtlasLab {
             button('Zoom out', () => this.#zoom(0.5)),
             h('span', { class: 'spacer' }),
             this.#table.toggle,
-            button('CSV', () => this.#export(saveCsv)),
-            button('PNG', () => this.#export(savePng)),
             ...atlasListen(() => this.#picture),
             button('Copy as code', () => void copy(this.#code(), 'Code')),
           ),
@@ -188,7 +193,7 @@ export class AtlasLab {
   /** Leaves in #picture what can be shown of this encoding: if need be the last values that worked, or its defaults. */
   #compute(state: State, info: EncodingInfo): Problem | undefined {
     try {
-      this.#picture = pictureOf(this.engine, info, state.settings, state.length, state.head);
+      this.#picture = pictureOf(this.engine, info, state.settings, state.length, state.head, true);
       this.#pictured = info;
       return undefined;
     } catch (error) {
@@ -199,7 +204,7 @@ export class AtlasLab {
   }
   #usual(info: EncodingInfo): Picture | undefined {
     try {
-      return pictureOf(this.engine, info, untouched, lengths.usual);
+      return pictureOf(this.engine, info, untouched, lengths.usual, 0, true);
     } catch {
       // The message on screen is that of the visitor's own values; a second one would only hide it.
       return undefined;
@@ -219,7 +224,7 @@ export class AtlasLab {
     const width = this.#map.stage.size.width || 600;
     const map = mapOf(info, picture, this.#window, width, isDark());
     this.#map.show(map);
-    this.#curves.show(curvesOf(info, picture, state.logarithmic));
+    this.#curves.show(curvesOf(info, state.settings, picture, state.logarithmic));
     this.#legend.show(picture.cellName, map.range, map.colours);
     this.#table.show(numbersOf(info, picture));
     this.#definitions.replaceChildren(
@@ -259,12 +264,12 @@ export class AtlasLab {
     this.#view();
     announce(this.#window.whole ? 'Whole length in view' : `${this.#window.count} columns in view`);
   }
-  /** Passes what is on screen to `use`; nothing is, before the first picture that works. */
-  #export(use: (shown: Shown) => unknown): void {
+  /** What is on screen; nothing is, before the first picture that works. */
+  #shown(): Shown | undefined {
     const state = this.store.get();
     const picture = this.#picture;
-    if (!picture) return;
+    if (!picture) return undefined;
     const info = infoOf(manifest, state);
-    use({ state, info, picture, window: this.#window, version: this.engine.info.version });
+    return { state, info, picture, window: this.#window, version: this.engine.info.version };
   }
 }

@@ -138,3 +138,15 @@ export function csvOf(data: TableData, remarks: readonly string[]): string {
     );
   return `${lines.join('\n')}\n`;
 }
+
+/** The same as one object for each line, with the columns by their names. */
+export const jsonOf = (table: TableData, title: string, remarks: readonly string[]): object => ({
+  title,
+  remarks,
+  rows: Array.from({ length: table.lines }, (_, line) =>
+    Object.fromEntries([
+      [table.lineName, table.lineText(line)],
+      ...table.columns.map((name, column) => [name, table.cell(line, column)]),
+    ]),
+  ),
+});

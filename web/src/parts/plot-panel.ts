@@ -6,8 +6,8 @@ import { Cursor, Window } from '../draw/cursor.ts';
 import { looks, Plot, type PlotData } from '../draw/plot.ts';
 import { exact, grouped } from '../draw/scale.ts';
 import { listenButton } from './listen.ts';
-import { csvOf, NumberTable, type TableData } from './number-table.ts';
-import { download } from './save.ts';
+import { csvOf, jsonOf, NumberTable, type TableData } from './number-table.ts';
+import { download, saveJson } from './save.ts';
 import { savePng, saveSvg } from './save-svg.ts';
 import type { Heard } from './sound.ts';
 
@@ -175,15 +175,7 @@ export class PlotPanel {
   #json(): void {
     const data = this.#data;
     if (!data) return;
-    const { table, title } = data;
-    const rows = Array.from({ length: table.lines }, (_, line) =>
-      Object.fromEntries([
-        [table.lineName, table.lineText(line)],
-        ...table.columns.map((name, column) => [name, table.cell(line, column)]),
-      ]),
-    );
-    const text = JSON.stringify({ title, remarks: this.#lines(), rows }, null, 1);
-    download(`${this.id}.json`, new Blob([text], { type: 'application/json' }));
+    saveJson(`${this.id}.json`, jsonOf(data.table, data.title, this.#lines()));
   }
   #picture(
     save: (name: string, stage: Plot['stage'], text: { title: string; lines: string[] }) => unknown,

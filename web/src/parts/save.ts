@@ -10,6 +10,9 @@ export function download(name: string, content: Blob): void {
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
+export const saveJson = (name: string, value: object): void =>
+  download(name, new Blob([JSON.stringify(value, null, 1)], { type: 'application/json' }));
+
 /** Copies, or shows the text to copy by hand where the browser forbids it. */
 export async function copy(text: string, what: string): Promise<void> {
   try {

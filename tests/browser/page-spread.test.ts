@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// What surrounds the curve of the atlas, against the same reckoned one draw and one distance at a time.
+import { describe, expect, it } from 'vitest';
+import { encodings, load } from '../../dist/index.node.js';
+import { type Picture, pictureOf } from '../../web/src/compute/picture.ts';
+import { draws } from '../../web/src/compute/spread.ts';
+import { type Encoding, type Engine, withEncoding } from '../../web/src/engine.ts';
+import type { EncodingInfo } from '../../web/src/model/manifest.ts';
+import { hash, normal } from '../../web/src/model/random.ts';
+import { optionsOf, type Settings, untouched } from '../../web/src/model/settings.ts';
+import { trainedLength } from '../../web/src/model/trained.ts';
+
+const engine = (await load()) as unknown as Engine;
+const manifest = encodings as unknown as readonly EncodingInfo[];
+const named = (id: string): EncodingInfo => manifest.find((info) => info.id === id) as EncodingInfo;
+const small = (more: Settings['fields'] = {}): Settings => ({
+  ...untouched,
+  fields: { headDim: 8, ...more },
+});
+
+/** Every draw turned by the package itself, and multiplied out. */
+function scores(encoding: Encoding, distance: number): number[] {
+  const numbers = normal(hash('spread'), draws * 16);
+  const unit = (v: Float32Array): Float32Array => {
+    const length = Math.hypot(...v);
+    return v.map((x) => x / length);
+  };
+  const turned = (data: Float32Array, at: number, role: 'query' | 'key'): Float32Array =>
+    encoding.rotate({ shape: [1, 8], data }, Float64Array.of(at), { role }).data;
+  return Array.from({ length: draws }, (_, i) => {
+    const q = turned(unit(numbers.slice(16 * i, 16 * i + 8)), distance, 'query');
+    const k = turned(unit(numbers.slice(16 * i + 8, 16 * i + 16)), 0, 'key');
+    return q.reduce((sum, x, c) => sum + x * (k[c] as number), 0);
+  });
+}
+
+describe('what random vectors score', () => {
+  // Pairs lie beside each other in a draw, as in the second layout; half the channels at rest in the last.
+  it.each([
+    ['rope', { layout: 'interleaved' }],
+    ['rope', { layout: 'interleaved', rotaryDim: 4 }],
+    ['rope-yarn', { layout: 'interleaved', originalLength: 4 }],
+  ] as const)('%s with %o has the mean and the deviation of its draws', (id, fields) => {
+    const info = named(id);
+    const settings = small(fields);
+    const { spread } = pictureOf(engine, info, settings, 12, 0, true);
+    withEncoding(engine, info.id, optionsOf(info, settings), (encoding) => {
+      for (const distance of [0, 1, 7]) {
+        const all = scores(encoding, distance);
+        const mean = all.reduce((sum, x) => sum + x, 0) / draws;
+        const deviation = Math.sqrt(all.reduce((sum, x) => sum + (x - mean) ** 2, 0) / draws);
+        expect(spread?.random?.mean[distance]).toBeCloseTo(mean, 5);
+        expect(spread?.random?.deviation[distance]).toBeCloseTo(deviation, 5);
+      }
+    });
+  });
+
+  it.each(manifest.filter(({ sites }) => sites.includes('rotate')).map(({ id }) => id))(
+    'holds the curve of %s within its envelope, where it has one',
+    (id) => {
+      const { spread, curves } = pictureOf(engine, named(id), untouched, 300, 0, true);
+      if (!spread) return;
+      const values = (curves[0] as Picture['curves'][number]).values;
+      values.forEach((value, i) => {
+        expect(Math.abs(value), `${i}`).toBeLessThanOrEqual(
+          (spread.envelope[i] as number) * (1 + 1e-5) + 1e-6,
+        );
+      });
+      const { mean, deviation } = spread.random ?? {};
+      expect([...(mean ?? []), ...(deviation ?? [])].every(Number.isFinite)).toBe(true);
+      expect(spread.scored).toBe(256);
+    },
+  );
+
+  it('is left out where a head is too wide, and not reckoned where nobody asks', () => {
+    const wide = { ...untouched, fields: { headDim: 512 } };
+    const found = pictureOf(engine, named('rope'), wide, 4, 0, true).spread;
+    expect(found?.random).toBeUndefined();
+    expect(found?.envelope).toHaveLength(4);
+    expect(pictureOf(engine, named('rope'), untouched, 4).spread).toBeUndefined();
+  });
+});
+
+describe('the length of training', () => {
+  it('is that of an option that says so', () => {
+    expect(trainedLength(named('rope-yarn'), untouched)).toBe(4096);
+    expect(trainedLength(named('rope-yarn'), small({ originalLength: 77 }))).toBe(77);
+    expect(trainedLength(named('rope-truncated'), untouched)).toBe(2048);
+    expect(trainedLength(named('rope'), untouched)).toBeUndefined();
+    expect(trainedLength(named('rerope'), untouched)).toBeUndefined();
+  });
+});

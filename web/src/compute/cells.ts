@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every kind of picture is made with.
+import type { Positions } from '../model/places.ts';
+
+const mostCells = 1 << 22;
+export const range = (first: number, count: number): Float64Array =>
+  Float64Array.from({ length: count }, (_, i) => first + i);
+/** Throws where a picture would be too large to draw. */
+export function limit(cells: number): void {
+  if (cells > mostCells)
+    throw new RangeError(
+      `this picture would have ${cells} cells; the page draws at most ${mostCells}`,
+    );
+}
+
+/** Columns at a time: a cache line of each is read once for as many rows as it holds. */
+const block = 16;
+
+/** Row r of the cells is element `firsts[r]` of every `width` numbers of the data. */
+export function transpose(
+  data: Float32Array,
+  width: number,
+  firsts: readonly number[],
+  cells: Float32Array,
+  columns: number,
+): void {
+  for (let start = 0; start < columns; start += block) {
+    const end = Math.min(columns, start + block);
+    for (let row = 0; row < firsts.length; row += 1) {
+      const first = firsts[row] as number;
+      for (let column = start; column < end; column += 1)
+        cells[row * columns + column] = data[column * width + first] as number;
+    }
+  }
+}
+
+/** Positions of tokens by their indices, in a line or on the grid that takes `tokens`. */
+export type Placing = (first: number, count: number) => Positions;

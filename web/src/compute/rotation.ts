@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The picture of an encoding that turns pairs of channels.
+import type { Encoding } from '../engine.ts';
+import type { EncodingInfo } from '../model/manifest.ts';
+import { effective, type Settings } from '../model/settings.ts';
+import { limit, type Placing, transpose } from './cells.ts';
+import type { Picture } from './picture.ts';
+import { spreadInWords, spreadOf, type Turning } from './spread.ts';
+
+/** Turns the unit vector of every pair and reads its cosine back. */
+export function ofRotation(
+  info: EncodingInfo,
+  place: Placing,
+  encoding: Encoding,
+  settings: Settings,
+  columns: number,
+  wantedHead: number,
+  spreading: boolean,
+): Picture {
+  const headDim = Number(effective(info, 'headDim', settings) ?? 64);
+  const named = effective(info, 'heads', settings);
+  const heads = Number(named ?? 1);
+  const head = Math.max(0, Math.min(heads - 1, wantedHead));
+  const { rotaryDim, layout, growth } = encoding.plan();
+  // Rows that grow hold the first half of every pair only, and its length in place of it.
+  const grows = growth > 0;
+  const pairs = grows ? rotaryDim : rotaryDim / 2;
+  const rows = Math.max(1, pairs);
+  const width = headDim + growth;
+  limit(heads * width * columns);
+  const firstOf = (pair: number): number => (layout === 'half' ? pair : 2 * pair);
+  /** The same vector at `count` places in every head, turned; of that the head drawn. */
+  const turned = (vector: Float32Array, count: number, role: 'query' | 'key'): Float32Array => {
+    const data = new Float32Array(heads * count * headDim);
+    for (let row = 0; row < heads * count; row += 1) data.set(vector, row * headDim);
+    const shape = named === undefined ? [count, headDim] : [heads, count, headDim];
+    return encoding
+      .rotate({ shape, data }, place(0, count), { role })
+      .data.subarray(head * count * width, (head + 1) * count * width);
+  };
+  const units = new Float32Array(headDim);
+  for (let pair = 0; pair < pairs; pair += 1) units[firstOf(pair)] = 1;
+  const angles = turned(units, columns, 'query');
+  const cells = new Float32Array(rows * columns);
+  transpose(
+    angles,
+    width,
+    Array.from({ length: rows }, (_, row) => firstOf(row)),
+    cells,
+    columns,
+  );
+  if (grows)
+    for (let i = 0; i < cells.length; i += 1)
+      cells[i] = (cells[i] as number) / (angles[0] as number);
+
+  const ones = new Float32Array(headDim).fill(1);
+  const queries = turned(ones, columns, 'query');
+  const key = turned(ones, 1, 'key');
+  const size = grows ? key.reduce((sum, value) => sum + value ** 2, 0) : headDim;
+  const agreement = new Float64Array(columns);
+  for (let column = 0; column < columns; column += 1) {
+    let dot = 0;
+    for (let i = 0; i < width; i += 1)
+      dot += (queries[column * width + i] as number) * (key[i] as number);
+    agreement[column] = dot / size;
+  }
+  const turning = (): Turning => {
+    const [real, imaginary] = [
+      new Float64Array(columns * pairs),
+      new Float64Array(columns * pairs),
+    ];
+    const start = turned(units, 1, 'key');
+    const second = layout === 'half' ? pairs : 1;
+    for (let column = 0; column < columns; column += 1)
+      for (let pair = 0; pair < pairs; pair += 1) {
+        const at = firstOf(pair);
+        const [x, y] = [
+          angles[column * width + at] as number,
+          angles[column * width + at + second] as number,
+        ];
+        const [u, v] = [start[at] as number, start[at + second] as number];
+        real[column * pairs + pair] = x * u + y * v;
+        imaginary[column * pairs + pair] = y * u - x * v;
+      }
+    return { headDim, pairs, columns, real, imaginary };
+  };
+  const spread = spreading && !grows ? spreadOf(turning()) : undefined;
+  return {
+    columns,
+    rows,
+    first: 0,
+    cells,
+    columnName: 'position',
+    rowName: 'pair',
+    cellName: 'cosine of the angle',
+    curves: [{ name: 'agreement', values: agreement }],
+    perRow: false,
+    baseline: 0,
+    curveName: 'agreement of two equal vectors',
+    definitions: [
+      grows
+        ? 'Map: the cosine of the angle at which each channel, now the length of a pair, points at a position.'
+        : 'Map: the cosine of the angle by which each pair of channels turns at a position.',
+      'Curve: a vector of ones at position δ times the same at position 0, over the width: (1/n) Σ cos(ωᵢ δ).',
+      ...(spread ? spreadInWords(spread, columns) : []),
+      ...(named === undefined
+        ? []
+        : [
+            `Every head turns in its own way; this is head ${head} of 0 to ${heads - 1}, chosen by the head switch of the first lab.`,
+          ]),
+    ],
+    ...(named === undefined ? {} : { head }),
+    ...(grows ? { growth } : {}),
+    ...(spread ? { spread } : {}),
+  };
+}
