@@ -78,6 +78,15 @@ export default defineConfig({
           hookTimeout: 120_000,
         },
       },
+      {
+        test: {
+          name: 'webkit',
+          include: ['tests/webkit/**/*.test.ts'],
+          globalSetup: ['tests/browser/page-build.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
       { test: { name: 'structure', include: ['tests/structure.test.ts'] } },
       {
         test: {

@@ -26,6 +26,7 @@ function(posenc_module target library name)
     -sSTRICT
     -sMODULARIZE -sEXPORT_ES6 -sENVIRONMENT=web,worker
     -sFILESYSTEM=0 -sSUPPORT_LONGJMP=0
+    -sBINARYEN_EXTRA_PASSES=-Oz        # its passes once more, after what they enabled: 0.5 KB
     -sDYNAMIC_EXECUTION=0              # pages under script-src 'self' 'wasm-unsafe-eval' may not call new Function
     -sINCOMING_MODULE_JS_API=instantiateWasm
     -sALLOW_MEMORY_GROWTH -sINITIAL_HEAP=1MB -sMAXIMUM_MEMORY=2GB   # 2 GB keeps addresses positive

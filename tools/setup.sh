@@ -58,6 +58,12 @@ test_tools() {
   provided "${CHROMIUM:-chromium}" || need 'browser' chromium=chromium
   # Debian has the release with long support, other systems the current one under its plain name.
   [ -n "$(find_firefox)" ] || need 'second browser' firefox-esr=firefox-esr
+  # WebKit is no browser of its own here; its tests are skipped where it cannot be had.
+  if have_apt && ! { provided WebKitWebDriver && provided Xvfb; }; then
+    apt_lists
+    [ -z "$(apt_candidate webkit2gtk-driver)" ] ||
+      (need 'third browser engine' webkit2gtk-driver=WebKitWebDriver xvfb=Xvfb) || true
+  fi
 }
 
 write_env() {

@@ -44,5 +44,6 @@ suite 'package metadata' exit - limited npm run --silent check:package
 suite 'package size' exit - node tools/sizes.mjs
 suite 'Chromium' vitest build/results/browser.json limited npm run --silent test:browser
 suite 'Firefox' vitest build/results/firefox.json limited npm run --silent test:firefox
+suite 'WebKit' vitest build/results/webkit.json limited npm run --silent test:webkit
 
 node tools/summary.mjs build/results

@@ -145,13 +145,13 @@ export class Arena {
     for (let i = 0; i < this.#checks.length; ++i) this.#checks[i]();
     for (let i = 0; i < this.#read.length; ++i) this.#read[i].recheck();
     const places = this.#places;
-    const base = this.#engine.allocate(where, Math.max(this.#bytes, alignment));
+    const base = this.#engine.borrow(where, this.#bytes);
     try {
       for (let i = 0; i < places.length; ++i) places[i].address = base + places[i].offset;
       for (let i = 0; i < places.length; ++i) places[i].fill?.(places[i].address);
       return body();
     } finally {
-      this.#engine.release(base, Math.max(this.#bytes, alignment));
+      this.#engine.handBack(base, this.#bytes);
     }
   }
 }

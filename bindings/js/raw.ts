@@ -122,6 +122,8 @@ export interface RawModule {
   fuses(): boolean;
   allocate(bytes: number): number;
   release(address: number, bytes: number): void;
+  /** Address of a block that is always there, or 0 if it has fewer bytes. */
+  sharedBlock(bytes: number): number;
   liveBytes(): number;
   liveBlocks(): number;
   failure(): RawFailure;

@@ -47,6 +47,12 @@ Address allocate(double bytes) {
 void release(Address block, double bytes) {
   posenc::release(at<void>(block), static_cast<std::size_t>(bytes));
 }
+
+/// What small calls of JavaScript share instead of allocating; 0 where it is not so large.
+Address shared_block(int bytes) {
+  alignas(16) static std::byte block[1024];
+  return bytes > static_cast<int>(sizeof block) ? 0 : reinterpret_cast<Address>(block);
+}
 double live_bytes() { return static_cast<double>(posenc::memory_use().bytes); }
 double live_blocks() { return static_cast<double>(posenc::memory_use().blocks); }
 
@@ -361,6 +367,7 @@ EMSCRIPTEN_BINDINGS(posenc) {
   function("abiVersion", &abi_version);
   function("allocate", &allocate);
   function("release", &release);
+  function("sharedBlock", &shared_block);
   function("liveBytes", &live_bytes);
   function("liveBlocks", &live_blocks);
 

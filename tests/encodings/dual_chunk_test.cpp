@@ -177,7 +177,7 @@ TEST(DualChunk, RefusesOptionsThatContradictEachOther) {
   EXPECT_TRUE(reference::succeeds(DualChunk::make(options(8, 10, 4, 6))));
   DualChunkOptions o = options(8, 10, 4);
   o.dca_mscale = true;
-  EXPECT_TRUE(fails_with(DualChunk::make(o), Errc::missing_option, "trainedLength"));
+  EXPECT_TRUE(fails_with(DualChunk::make(std::move(o)), Errc::missing_option, "trainedLength"));
 }
 
 }  // namespace

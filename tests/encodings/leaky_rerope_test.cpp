@@ -90,7 +90,7 @@ TEST(LeakyRerope, IsContinuousAtTheWindow) {
 TEST(LeakyRerope, NeedsTheTrainedLengthForLogn) {
   LeakyReropeOptions o = options(8, 4, 2);
   o.logn = true;
-  EXPECT_TRUE(fails_with(LeakyRerope::make(o), Errc::missing_option, "trainedLength"));
+  EXPECT_TRUE(fails_with(LeakyRerope::make(std::move(o)), Errc::missing_option, "trainedLength"));
 }
 
 }  // namespace

@@ -109,7 +109,7 @@ TEST(Rerope, ScalesByTheLogarithmOfThePosition) {
 TEST(Rerope, NeedsTheTrainedLengthForLogn) {
   ReropeOptions o = options(8, 4);
   o.logn = true;
-  EXPECT_TRUE(fails_with(Rerope::make(o), Errc::missing_option, "trainedLength"));
+  EXPECT_TRUE(fails_with(Rerope::make(std::move(o)), Errc::missing_option, "trainedLength"));
 }
 
 TEST(Rerope, IsTheOnlyRemapOfACall) {

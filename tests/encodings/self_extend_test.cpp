@@ -101,7 +101,7 @@ TEST(SelfExtend, RefusesAnUnevenWindowUnlessToldWhatItMeans) {
   EXPECT_TRUE(succeeds(SelfExtend::make(options(8, 4, 6, Uneven::floor))));
   SelfExtendOptions o = options(8, 2, 4);
   o.logn = true;
-  EXPECT_TRUE(fails_with(SelfExtend::make(o), Errc::missing_option, "trainedLength"));
+  EXPECT_TRUE(fails_with(SelfExtend::make(std::move(o)), Errc::missing_option, "trainedLength"));
 }
 
 }  // namespace

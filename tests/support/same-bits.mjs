@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the package computes, as one number: equal in two engines only if every bit is. Plain JavaScript, since Node, Chromium and
-// Firefox load the very same file: import it beside the package and call `digest(pe)`; `committed` is what every engine must give.
+// What the package computes, as one number: equal in two engines only if every bit is. Plain JavaScript, since Node, Chromium,
+// Firefox and WebKit load the very same file: import it beside the package and call `digest(pe)`; `committed` is what every engine must give.
 
 import { inputsOf, optionsOf, tensor, tokens } from './examples.mjs';
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <optional>
 #include <span>
@@ -118,6 +119,9 @@ concept PositionalEncoding = ActsWhereItSays<E> && std::derived_from<E, Encoding
 /// the attention kernel per encoding (27 KB against 79 KB at twenty of them). Move-only.
 class Encoding {
  public:
+  /// As E::make; fails for lack of memory too.
+  template <class Arch, PositionalEncoding E>
+  static Result<Encoding> make(typename E::Options&& options);
   /// Fails only for lack of memory.
   template <class Arch, PositionalEncoding E>
   static Result<Encoding> of(E encoding);
@@ -228,8 +232,23 @@ class Encoding {
   };
   template <class E, class Arch>
   static const Hooks hooks_of;
+  template <class E>
+  static const E& in(const void* self) {
+    return **static_cast<const Result<E>*>(self);
+  }
 
   Encoding(void* self, const Hooks* hooks) : self_(self), hooks_(hooks) {}
+  static Error no_room(std::size_t size) {
+    return {.code = Errc::out_of_memory, .received = static_cast<double>(size)};
+  }
+  /// What stands in `block`, or the reason why nothing does.
+  static Result<Encoding> keep(void* block, std::size_t size, const Error& error,
+                               const Hooks& hooks) {
+    if (error.code == Errc::ok) return Encoding(block, &hooks);
+    const Error reason = error;
+    release(block, size);
+    return reason;
+  }
 
   void* self_ = nullptr;
   const Hooks* hooks_ = nullptr;
@@ -240,110 +259,106 @@ const Encoding::Hooks Encoding::hooks_of{
     .traits = Traits(E::spec),
     .destroy =
         [](void* self) {
-          static_cast<E*>(self)->~E();
-          release(self, sizeof(E));
+          std::destroy_at(static_cast<Result<E>*>(self));
+          release(self, sizeof(Result<E>));
         },
-    .accepts = [](const void* self,
-                  const Positions& p) { return static_cast<const E*>(self)->accepts(p); },
-    .embed_width = [](const void* self) { return static_cast<const E*>(self)->embed_width(); },
-    .heads = [](const void* self) { return static_cast<const E*>(self)->heads(); },
-    .head_dim = [](const void* self) { return static_cast<const E*>(self)->head_dim(); },
-    .value_dim = [](const void* self) { return static_cast<const E*>(self)->value_dim(); },
-    .score_scale =
-        [](const void* self, Index head_dim) {
-          return static_cast<const E*>(self)->score_scale(head_dim);
-        },
-    .logit_scale = [](const void* self) { return static_cast<const E*>(self)->logit_scale(); },
-    .query_scale =
-        [](const void* self, double position) {
-          return static_cast<const E*>(self)->query_scale(position);
-        },
-    .score_scratch =
-        [](const void* self, Index rows, Index cols) {
-          return static_cast<const E*>(self)->score_scratch(rows, cols);
-        },
-    .carry_width = [](const void* self) { return static_cast<const E*>(self)->carry_width(); },
-    .kept_blocks =
-        [](const void* self, Index queries, Index keys) {
-          return static_cast<const E*>(self)->kept_blocks(queries, keys);
-        },
-    .copies = [](const void* self) { return static_cast<const E*>(self)->copies(); },
-    .key_copies = [](const void* self) { return static_cast<const E*>(self)->key_copies(); },
+    .accepts = [](const void* self, const Positions& p) { return in<E>(self).accepts(p); },
+    .embed_width = [](const void* self) { return in<E>(self).embed_width(); },
+    .heads = [](const void* self) { return in<E>(self).heads(); },
+    .head_dim = [](const void* self) { return in<E>(self).head_dim(); },
+    .value_dim = [](const void* self) { return in<E>(self).value_dim(); },
+    .score_scale = [](const void* self,
+                      Index head_dim) { return in<E>(self).score_scale(head_dim); },
+    .logit_scale = [](const void* self) { return in<E>(self).logit_scale(); },
+    .query_scale = [](const void* self,
+                      double position) { return in<E>(self).query_scale(position); },
+    .score_scratch = [](const void* self, Index rows,
+                        Index cols) { return in<E>(self).score_scratch(rows, cols); },
+    .carry_width = [](const void* self) { return in<E>(self).carry_width(); },
+    .kept_blocks = [](const void* self, Index queries,
+                      Index keys) { return in<E>(self).kept_blocks(queries, keys); },
+    .copies = [](const void* self) { return in<E>(self).copies(); },
+    .key_copies = [](const void* self) { return in<E>(self).key_copies(); },
     .choose = [](const void* self, double query, const Positions& keys,
-                 std::uint8_t* copy) { static_cast<const E*>(self)->choose(query, keys, copy); },
-    .table_heads = [](const void* self) { return static_cast<const E*>(self)->table_heads(); },
+                 std::uint8_t* copy) { in<E>(self).choose(query, keys, copy); },
+    .table_heads = [](const void* self) { return in<E>(self).table_heads(); },
     .place =
         [] {
           double (*hook)(const void*, Role, Index, double) = nullptr;
           if constexpr (Remaps<E>)
             hook = [](const void* self, Role role, Index copy, double position) {
-              return static_cast<const E*>(self)->place(role, copy, position);
+              return in<E>(self).place(role, copy, position);
             };
           return hook;
         }(),
     .embed =
         [](const void* self, const RowBlock& block) {
-          if constexpr (Embeds<E, Arch>) static_cast<const E*>(self)->embed(Arch{}, block);
+          if constexpr (Embeds<E, Arch>) in<E>(self).embed(Arch{}, block);
         },
     .rotation = [](const void* self) -> Rotation {
-      if constexpr (Rotates<E>) return static_cast<const E*>(self)->rotation();
+      if constexpr (Rotates<E>) return in<E>(self).rotation();
       return {};
     },
     .angles =
         [](const void* self, const AngleBlock& block) {
-          if constexpr (Rotates<E>) static_cast<const E*>(self)->angles(block);
+          if constexpr (Rotates<E>) in<E>(self).angles(block);
         },
     .plan = [](const void* self, double length, double* frequencies) -> Plan {
-      if constexpr (Rotates<E>) return static_cast<const E*>(self)->plan(length, frequencies);
+      if constexpr (Rotates<E>) return in<E>(self).plan(length, frequencies);
       return {};
     },
     .score =
         [](const void* self, const ScoreTile& tile) {
-          if constexpr (Scores<E, Arch>) static_cast<const E*>(self)->score(Arch{}, tile);
+          if constexpr (Scores<E, Arch>) in<E>(self).score(Arch{}, tile);
         },
     .value =
         [](const void* self, const ValueTile& tile) {
-          if constexpr (AddsValues<E, Arch>) static_cast<const E*>(self)->value(Arch{}, tile);
+          if constexpr (AddsValues<E, Arch>) in<E>(self).value(Arch{}, tile);
         },
     .differentiable = posenc::differentiable<E>,
     .gradients = E::gradients,
-    .gradient_size = [](const void* self) { return static_cast<const E*>(self)->gradient_size(); },
-    .collect_gradients =
-        [](const void* self, double* sums, float* const* tables) {
-          static_cast<const E*>(self)->collect_gradients(sums, tables);
-        },
-    .needs_scores = [](const void* self) { return static_cast<const E*>(self)->needs_scores(); },
+    .gradient_size = [](const void* self) { return in<E>(self).gradient_size(); },
+    .collect_gradients = [](const void* self, double* sums,
+                            float* const* tables) { in<E>(self).collect_gradients(sums, tables); },
+    .needs_scores = [](const void* self) { return in<E>(self).needs_scores(); },
     .score_gradient =
         [](const void* self, const ScoreGradient& g) {
-          if constexpr (ScoresBackwards<E, Arch>)
-            static_cast<const E*>(self)->score_gradient(Arch{}, g);
+          if constexpr (ScoresBackwards<E, Arch>) in<E>(self).score_gradient(Arch{}, g);
         },
     .value_gradient =
         [](const void* self, const ValueGradient& g) {
-          if constexpr (AddsValuesBackwards<E, Arch>)
-            static_cast<const E*>(self)->value_gradient(Arch{}, g);
+          if constexpr (AddsValuesBackwards<E, Arch>) in<E>(self).value_gradient(Arch{}, g);
         },
     .row_gradient =
         [](const void* self, const RowGradient& g) {
-          if constexpr (EmbedsBackwards<E>) static_cast<const E*>(self)->row_gradient(g);
+          if constexpr (EmbedsBackwards<E>) in<E>(self).row_gradient(g);
         },
     .angle_gradient = []() -> void (*)(const void*, const AngleGradient&) {
       if constexpr (RotatesBackwards<E>)
-        return [](const void* self, const AngleGradient& g) {
-          static_cast<const E*>(self)->angle_gradient(g);
-        };
+        return [](const void* self, const AngleGradient& g) { in<E>(self).angle_gradient(g); };
       else
         return nullptr;
     }(),
 };
 
+// Where E::make puts its result, the encoding stays: moving it, member by member, to where it is kept
+// took 5 KB of the WebAssembly module.
+template <class Arch, PositionalEncoding E>
+Result<Encoding> Encoding::make(typename E::Options&& options) {
+  static_assert(alignof(E) <= memory_alignment);
+  void* block = allocate(sizeof(Result<E>));
+  if (block == nullptr) return no_room(sizeof(E));
+  const auto* made = new (block) Result<E>(E::make(std::move(options)));
+  return keep(block, sizeof(Result<E>), made->error(), hooks_of<E, Arch>);
+}
+
 template <class Arch, PositionalEncoding E>
 Result<Encoding> Encoding::of(E encoding) {
   static_assert(alignof(E) <= memory_alignment);
-  void* place = allocate(sizeof(E));
-  if (place == nullptr)
-    return Error{.code = Errc::out_of_memory, .received = static_cast<double>(sizeof(E))};
-  return Encoding(new (place) E(std::move(encoding)), &hooks_of<E, Arch>);
+  void* block = allocate(sizeof(Result<E>));
+  if (block == nullptr) return no_room(sizeof(E));
+  new (block) Result<E>(std::move(encoding));
+  return keep(block, sizeof(Result<E>), no_error, hooks_of<E, Arch>);
 }
 
 inline Status Encoding::accepts(const Positions& positions) const {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 
 namespace posenc {
 namespace {
@@ -44,6 +45,16 @@ void release(void* block, std::size_t bytes) noexcept {
   live_bytes -= bytes;
   --live_blocks;
   std::free(block);
+}
+
+Status allocate_zeros(std::size_t count, std::size_t size, void*& block) noexcept {
+  const auto bytes = checked_product(count, size);
+  if (!bytes) return Error{.code = Errc::too_large, .received = static_cast<double>(count)};
+  block = allocate(*bytes);
+  if (block == nullptr)
+    return Error{.code = Errc::out_of_memory, .received = static_cast<double>(*bytes)};
+  std::memset(block, 0, *bytes);
+  return {};
 }
 
 MemoryUse memory_use() noexcept { return {live_bytes.load(), live_blocks.load()}; }

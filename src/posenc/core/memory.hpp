@@ -20,6 +20,9 @@ void* allocate(std::size_t bytes) noexcept;
 /// `bytes` is what was asked for. Null is ignored.
 void release(void* block, std::size_t bytes) noexcept;
 
+/// `count` elements of `size` bytes, all 0.
+Status allocate_zeros(std::size_t count, std::size_t size, void*& block) noexcept;
+
 struct MemoryUse {
   std::size_t bytes = 0;
   std::size_t blocks = 0;
@@ -58,14 +61,12 @@ class Buffer {
 
   /// Zero-filled.
   static Result<Buffer> make(std::size_t count) {
-    const auto bytes = checked_product(count, sizeof(T));
-    if (!bytes) return Error{.code = Errc::too_large, .received = static_cast<double>(count)};
+    void* block = nullptr;
+    if (Status s = allocate_zeros(count, sizeof(T), block); !s) return s.error();
     Buffer made;
-    made.data_ = static_cast<T*>(allocate(*bytes));
-    if (made.data_ == nullptr)
-      return Error{.code = Errc::out_of_memory, .received = static_cast<double>(*bytes)};
+    made.data_ = static_cast<T*>(block);
     made.size_ = count;
-    std::fill_n(made.data_, count, T{});
+    if constexpr (std::is_class_v<T>) std::fill_n(made.data_, count, T{});
     return made;
   }
 

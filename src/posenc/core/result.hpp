@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -169,34 +170,65 @@ inline Error wrong_number(Errc code, std::string_view field, std::string_view ex
           .received = static_cast<double>(received)};
 }
 
+inline constexpr Error no_error{.code = Errc::ok};
+
 /// Success, or the reason why not.
 class [[nodiscard]] Status {
  public:
-  constexpr Status() = default;
-  constexpr Status(const Error& error) : error_(error) {}  // NOLINT(google-explicit-constructor)
-  constexpr explicit operator bool() const { return error_.code == Errc::ok; }
-  constexpr const Error& error() const { return error_; }
+  constexpr Status() : failed_(false) {}
+  constexpr Status(const Error& error)  // NOLINT(google-explicit-constructor)
+      : error_(error), failed_(true) {}
+  constexpr Status(const Status& other) : failed_(other.failed_) {
+    if (failed_) std::construct_at(&error_, other.error_);
+  }
+  constexpr Status& operator=(const Status& other) {
+    failed_ = other.failed_;
+    if (failed_) std::construct_at(&error_, other.error_);
+    return *this;
+  }
+  constexpr explicit operator bool() const { return !failed_; }
+  constexpr const Error& error() const { return failed_ ? error_ : no_error; }
 
  private:
-  Error error_{.code = Errc::ok};
+  // Only of a failure: an error's defaults are four numbers, which every success would have to store.
+  union {
+    Error error_;
+  };
+  bool failed_;
 };
 
 /// A value, or the reason why there is none.
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(T&& value)  // NOLINT(google-explicit-constructor)
+      : value_(std::move(value)), has_value_(true) {}
   Result(const Error& error) : error_(error) {}  // NOLINT(google-explicit-constructor)
-  explicit operator bool() const { return value_.has_value(); }
-  T& operator*() { return *value_; }
-  const T& operator*() const { return *value_; }
-  T* operator->() { return &*value_; }
-  const T* operator->() const { return &*value_; }
-  const Error& error() const { return error_; }
+  Result(Result&& other) noexcept : has_value_(other.has_value_) {
+    if (has_value_)
+      std::construct_at(&value_, std::move(other.value_));
+    else
+      std::construct_at(&error_, other.error_);
+  }
+  Result(const Result&) = delete;
+  Result& operator=(const Result&) = delete;
+  ~Result() {
+    if (has_value_) value_.~T();
+  }
+  explicit operator bool() const { return has_value_; }
+  T& operator*() { return value_; }
+  const T& operator*() const { return value_; }
+  T* operator->() { return &value_; }
+  const T* operator->() const { return &value_; }
+  const Error& error() const { return has_value_ ? no_error : error_; }
 
  private:
-  std::optional<T> value_;
-  Error error_{.code = Errc::ok};
+  // One or the other, as above.
+  union {
+    T value_;
+    Error error_;
+  };
+  bool has_value_ = false;
 };
 
 }  // namespace posenc

@@ -70,7 +70,7 @@ class Alibi : public EncodingDefaults {
                                     "bf16 rounds slope, position and product, as Falcon-RW does.",
                                     rounding_names)};
 
-  static Result<Alibi> make(Options o) {
+  static Result<Alibi> make(Options&& o) {
     const int total = o.total_heads.value_or(o.heads);
     if (total < o.heads)
       return Error{.code = Errc::out_of_range,

@@ -47,7 +47,7 @@ class Cope : public EncodingDefaults {
                                 Dim::of("headDim"), Dim::any("maxPositions", 64))
           .required()};
 
-  static Result<Cope> make(Options o) {
+  static Result<Cope> make(Options&& o) {
     const Index count = o.table.shape[1];
     auto table = VectorTable::make(1, count, o.head_dim);
     if (!table) return table.error();

@@ -73,7 +73,7 @@ class Deberta : public EncodingDefaults {
                                        Dim::of("buckets", 2), Dim::of("heads"), Dim::of("headDim"))
           .usual()};
 
-  static Result<Deberta> make(Options o) {
+  static Result<Deberta> make(Options&& o) {
     for (const auto& [term, table, field] : {std::tuple{c2p, &o.position_key, "positionKey"},
                                              {p2c, &o.position_query, "positionQuery"}})
       if ((o.terms & term) != 0 && table->empty())

@@ -57,7 +57,7 @@ class Decomposed : public EncodingDefaults {
                                 Dim::any("columnOffsets", 27), Dim::of("headDim"))
           .required()};
 
-  static Result<Decomposed> make(Options o) {
+  static Result<Decomposed> make(Options&& o) {
     Decomposed made;
     for (std::size_t a = 0; a < 2; ++a) {
       for (const auto& [list, field] : {std::pair{&o.size, "size"}, {&o.key_size, "keySize"}})

@@ -70,7 +70,7 @@ class DynamicBias : public EncodingDefaults {
       F::table<&Options::out_bias>("outBias", "Biases of the outputs [heads]; zeros when left out.",
                                    Dim::of("heads"))};
 
-  static Result<DynamicBias> make(Options o) {
+  static Result<DynamicBias> make(Options&& o) {
     if (o.inner_weight.empty() != o.inner_bias.empty())
       return Error{.code = Errc::missing_option,
                    .field = o.inner_bias.empty() ? "innerBias" : "innerWeight",
@@ -145,7 +145,7 @@ class DynamicBias : public EncodingDefaults {
   }
 
  private:
-  explicit DynamicBias(Options o) : o_(std::move(o)) {}
+  explicit DynamicBias(Options&& o) : o_(std::move(o)) {}
 
   Index width() const { return o_.hidden_weight.shape[0]; }
   Index layers() const { return o_.inner_weight.shape[0]; }

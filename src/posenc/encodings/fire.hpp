@@ -65,7 +65,7 @@ class Fire : public EncodingDefaults {
       F::table<&Options::out_bias>("outBias", "Biases of the outputs [heads]; zeros when left out.",
                                    Dim::of("heads"))};
 
-  static Result<Fire> make(Options o) {
+  static Result<Fire> make(Options&& o) {
     const double threshold = std::abs(o.l * o.multiplier);
     if (std::log1p(std::abs(o.c) * threshold) + o.epsilon == 0)
       return Error{.code = Errc::out_of_range,
@@ -196,7 +196,7 @@ class Fire : public EncodingDefaults {
     }
   };
 
-  Fire(Options o, double threshold)
+  Fire(Options&& o, double threshold)
       : heads_(o.heads),
         c_(std::abs(o.c)),
         threshold_(threshold),

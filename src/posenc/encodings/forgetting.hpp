@@ -54,7 +54,7 @@ class Forgetting : public EncodingDefaults {
           .hiding()
           .initialised_by(0.5)};
 
-  static Result<Forgetting> make(Options o) {
+  static Result<Forgetting> make(Options&& o) {
     const Index count = o.table.shape[1];
     auto sums = Buffer<double>::make(o.table.data.size());
     if (!sums) return sums.error();

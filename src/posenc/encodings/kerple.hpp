@@ -61,7 +61,7 @@ class Kerple : public EncodingDefaults {
           "minimum", "Smaller parameters count as this; the published code has 0.01.", 0, 1),
       F::boolean<&Options::symmetric>("symmetric", "Penalise keys in the future too, by |m - j|.")};
 
-  static Result<Kerple> make(Options o) {
+  static Result<Kerple> make(Options&& o) {
     if (o.w1.empty() != o.w2.empty())
       return Error{.code = Errc::missing_option,
                    .field = o.w1.empty() ? "w1" : "w2",
@@ -123,7 +123,7 @@ class Kerple : public EncodingDefaults {
   }
 
  private:
-  explicit Kerple(Options o) : o_(std::move(o)) {}
+  explicit Kerple(Options&& o) : o_(std::move(o)) {}
 
   double lifted(const Buffer<double>& list, Index head) const {
     return std::max(list.data()[head], o_.minimum);

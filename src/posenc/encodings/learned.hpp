@@ -46,7 +46,7 @@ class Learned : public EncodingDefaults {
       F::choice<&Options::past_end>(
           "pastEnd", "A position past the table: an error, or its last row.", past_end_names)};
 
-  static Result<Learned> make(Options o) {
+  static Result<Learned> make(Options&& o) {
     if (o.offset >= o.table.shape[0])
       return Error{.code = Errc::out_of_range,
                    .field = "offset",
@@ -91,7 +91,7 @@ class Learned : public EncodingDefaults {
         std::min(position + o_.offset, static_cast<double>(o_.table.shape[0] - 1)));
   }
 
-  explicit Learned(Options o) : o_(std::move(o)) {}
+  explicit Learned(Options&& o) : o_(std::move(o)) {}
   Options o_;
 };
 

@@ -26,9 +26,7 @@ inline constexpr Recipe recipe_of{
     .rules = option_rules<E>,
     .begin = [](void* options) { new (options) typename E::Options(); },
     .finish = [](void* options) -> Result<Encoding> {
-      Result<E> made = E::make(std::move(*static_cast<typename E::Options*>(options)));
-      if (!made) return made.error();
-      return Encoding::of<Arch>(std::move(*made));
+      return Encoding::make<Arch, E>(std::move(*static_cast<typename E::Options*>(options)));
     },
     .end =
         [](void* options) {

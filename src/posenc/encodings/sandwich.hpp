@@ -48,7 +48,7 @@ class Sandwich : public EncodingDefaults {
           .exclusive_min()
           .logarithmic()};
 
-  static Result<Sandwich> make(Options o) {
+  static Result<Sandwich> make(Options&& o) {
     const auto pairs = static_cast<std::size_t>(o.dim / 2);
     auto frequencies = Buffer<double>::make(pairs);
     if (!frequencies) return frequencies.error();

@@ -52,7 +52,7 @@ class Shaw : public EncodingDefaults {
                                       "Multiplied with keys [2 maxDistance + 1, headDim].",
                                       Dim::of("maxDistance", 2, 1), Dim::of("headDim"))};
 
-  static Result<Shaw> make(Options o) { return Shaw(std::move(o)); }
+  static Result<Shaw> make(Options&& o) { return Shaw(std::move(o)); }
 
   Index head_dim() const { return o_.head_dim; }
   Index value_dim() const { return o_.value_table.empty() ? 0 : o_.value_table.shape[1]; }
@@ -138,7 +138,7 @@ class Shaw : public EncodingDefaults {
   }
 
  private:
-  explicit Shaw(Options o) : o_(std::move(o)) {}
+  explicit Shaw(Options&& o) : o_(std::move(o)) {}
 
   /// Of the sums of table i, in the order of `gradients`.
   Index start(Index i) const {

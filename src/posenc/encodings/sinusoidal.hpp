@@ -65,7 +65,7 @@ class Sinusoidal : public EncodingDefaults {
       F::choice<&Options::odd>(
           "odd", "The last channel of an odd width; auto: zero for t2t, else a sine.", odd_names)};
 
-  static Result<Sinusoidal> make(Options o) {
+  static Result<Sinusoidal> make(Options&& o) {
     const auto half = static_cast<std::size_t>(o.dim / 2);
     auto frequencies = Buffer<double>::make(half + 1);
     if (!frequencies) return frequencies.error();

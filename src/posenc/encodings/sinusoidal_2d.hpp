@@ -58,7 +58,7 @@ class Sinusoidal2d : public EncodingDefaults {
       F::number<&Options::scale>("scale", "What the last row and column of a grid count as.", 1e-6,
                                  1e6)};
 
-  static Result<Sinusoidal2d> make(Options o) {
+  static Result<Sinusoidal2d> make(Options&& o) {
     if (!o.grid.empty() && o.variant != Variant::detr)
       return Error{.code = Errc::option_not_applicable,
                    .field = "grid",
@@ -94,7 +94,7 @@ class Sinusoidal2d : public EncodingDefaults {
   }
 
  private:
-  Sinusoidal2d(Options o, Buffer<double> frequencies)
+  Sinusoidal2d(Options&& o, Buffer<double> frequencies)
       : o_(std::move(o)), frequencies_(std::move(frequencies)) {}
 
   double coordinate(Index axis, double index) const {

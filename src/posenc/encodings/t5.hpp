@@ -54,7 +54,7 @@ class T5 : public EncodingDefaults {
           .required()
           .initialised_by(1.0)};
 
-  static Result<T5> make(Options o) {
+  static Result<T5> make(Options&& o) {
     const Index side = o.bidirectional ? o.buckets / 2 : o.buckets;
     if (side < 2)
       return Error{.code = Errc::out_of_range,

@@ -70,7 +70,7 @@ class TransformerXl : public EncodingDefaults {
                                     "The projected vectors instead [rows, heads, headDim].",
                                     Dim::any("rows", 64), Dim::of("heads"), Dim::of("headDim"))};
 
-  static Result<TransformerXl> make(Options o) {
+  static Result<TransformerXl> make(Options&& o) {
     if (o.relative.empty() == o.projected.empty())
       return Error{.code = o.relative.empty() ? Errc::missing_option : Errc::option_not_applicable,
                    .field = o.relative.empty() ? "relative" : "projected",
@@ -195,7 +195,7 @@ class TransformerXl : public EncodingDefaults {
   }
 
  private:
-  TransformerXl(Options o, RelativeVectors vectors)
+  TransformerXl(Options&& o, RelativeVectors&& vectors)
       : o_(std::move(o)),
         vectors_(std::move(vectors)),
         reach_(vectors_.reach()),

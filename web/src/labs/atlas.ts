@@ -42,7 +42,13 @@ export class AtlasLab {
   readonly #length: NumberControl;
   readonly #logarithmic: SwitchControl;
   readonly #title = h('h3', { class: 'figure-title' });
-  readonly #readout = h('p', { class: 'readout', 'data-role': 'readout' });
+  readonly #readout = h('p', {
+    class: 'readout',
+    'data-role': 'readout',
+    tabindex: 0,
+    role: 'group',
+    'aria-label': 'Values at the cursor. Enter goes to them.',
+  });
   readonly #notice = h('p', { class: 'notice-text' });
   readonly #definitions = box('definitions');
   readonly #problem = h('p', { class: 'control-error figure-error', role: 'alert', hidden: true });

@@ -57,7 +57,7 @@ class Pope : public EncodingDefaults {
                                  Dim::of("heads"), Dim::of("headDim"))
           .initialised_by(1.0)};
 
-  static Result<Pope> make(Options o) { return Pope(std::move(o)); }
+  static Result<Pope> make(Options&& o) { return Pope(std::move(o)); }
 
   Index heads() const { return o_.heads; }
   Index head_dim() const { return o_.head_dim; }
@@ -104,7 +104,7 @@ class Pope : public EncodingDefaults {
   }
 
  private:
-  explicit Pope(Options o) : o_(std::move(o)) {}
+  explicit Pope(Options&& o) : o_(std::move(o)) {}
 
   float phase(Index head, Index channel) const {
     return std::clamp(o_.phases.row(head)[channel], static_cast<float>(-2 * std::numbers::pi),

@@ -201,7 +201,7 @@ struct Rope2dSchedule : ScheduleDefaults {
 
 class Rope2d : public Rotary<Rope2dSchedule> {
  public:
-  static Result<Rope2d> make(Options o) {
+  static Result<Rope2d> make(Options&& o) {
     o.base = o.own_base.value_or(traits_of(o.variant).base);
     o.layout = o.own_layout.value_or(traits_of(o.variant).layout);
     auto made = Rotary::make(std::move(o));

@@ -50,7 +50,7 @@ class RopeMixed : public EncodingDefaults {
           .required()
           .initialised_by(0.5)};
 
-  static Result<RopeMixed> make(Options o) { return RopeMixed(std::move(o)); }
+  static Result<RopeMixed> make(Options&& o) { return RopeMixed(std::move(o)); }
 
   Index heads() const { return o_.heads; }
   Index head_dim() const { return o_.head_dim; }
@@ -93,7 +93,7 @@ class RopeMixed : public EncodingDefaults {
   }
 
  private:
-  explicit RopeMixed(Options o) : o_(std::move(o)) {}
+  explicit RopeMixed(Options&& o) : o_(std::move(o)) {}
 
   Index pairs() const { return o_.head_dim / 2; }
   const float* along(Index axis, Index head) const {

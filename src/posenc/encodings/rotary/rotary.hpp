@@ -59,6 +59,24 @@ Real rotary_frequency(double base, Index rotary_dim, Index pair) {
   return Real(1) / rotary_period<Real>(base, rotary_dim, pair);
 }
 
+/// What every schedule requires of the widths.
+inline Status check_widths(const RotaryOptions& o) {
+  const int rotary_dim = o.rotary_dim.value_or(o.head_dim);
+  if (rotary_dim % 2 != 0)
+    return Error{.code = Errc::not_even,
+                 .field = "headDim",
+                 .expected = "an even integer; rotaryDim selects a part of an odd head",
+                 .received = static_cast<double>(rotary_dim)};
+  if (rotary_dim > o.head_dim)
+    return Error{.code = Errc::out_of_range,
+                 .field = "rotaryDim",
+                 .expected = "at most headDim",
+                 .received = static_cast<double>(rotary_dim),
+                 .low = 0,
+                 .high = static_cast<double>(o.head_dim)};
+  return {};
+}
+
 /// What most schedules leave as it is. A schedule derives from this and hides what it does itself;
 /// it is made anew for each length, so nothing sticks from an earlier call.
 struct ScheduleDefaults {
@@ -110,20 +128,9 @@ class Rotary : public EncodingDefaults {
   static constexpr Spec spec = S::spec;
   static constexpr auto fields = S::fields;
 
-  static Result<Rotary> make(Options o) {
+  static Result<Rotary> make(Options&& o) {
+    if (Status s = check_widths(o); !s) return s.error();
     const int rotary_dim = o.rotary_dim.value_or(o.head_dim);
-    if (rotary_dim % 2 != 0)
-      return Error{.code = Errc::not_even,
-                   .field = "headDim",
-                   .expected = "an even integer; rotaryDim selects a part of an odd head",
-                   .received = static_cast<double>(rotary_dim)};
-    if (rotary_dim > o.head_dim)
-      return Error{.code = Errc::out_of_range,
-                   .field = "rotaryDim",
-                   .expected = "at most headDim",
-                   .received = static_cast<double>(rotary_dim),
-                   .low = 0,
-                   .high = static_cast<double>(o.head_dim)};
     if (Status s = S::check(o, rotary_dim); !s) return s.error();
     Rotary made(std::move(o), rotary_dim);
     if (made.length_policy() == LengthPolicy::fixed) {
@@ -180,7 +187,7 @@ class Rotary : public EncodingDefaults {
   }
 
  private:
-  Rotary(Options o, Index rotary_dim) : o_(std::move(o)), rotary_dim_(rotary_dim) {}
+  Rotary(Options&& o, Index rotary_dim) : o_(std::move(o)), rotary_dim_(rotary_dim) {}
 
   LengthPolicy length_policy() const { return S::length_policy(o_, spec.length_policy); }
 

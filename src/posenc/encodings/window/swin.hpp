@@ -43,7 +43,7 @@ class Swin : public WindowBias {
           .required()
           .initialised_by(1.0)};
 
-  static Result<Swin> make(Options o) {
+  static Result<Swin> make(Options&& o) {
     if (Status s = check_window(o.window, "window"); !s) return s.error();
     auto base = WindowBias::make(o.heads, o.window);
     if (!base) return base.error();

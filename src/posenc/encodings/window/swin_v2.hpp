@@ -62,7 +62,7 @@ class SwinV2 : public WindowBias {
           .required()
           .initialised_by(0.1)};
 
-  static Result<SwinV2> make(Options o) {
+  static Result<SwinV2> make(Options&& o) {
     if (Status s = check_window(o.window, "window"); !s) return s.error();
     if (Status s = check_window(o.pretrained_window, "pretrainedWindow", 0); !s) return s.error();
     auto base = WindowBias::make(o.heads, o.window);
