@@ -216,13 +216,12 @@ export const formulaOf = (plain: string): Written => ({
   parts: pieces(plain).map((piece, i, all) => mathOf(written(piece).tex, all[i - 1] ?? '')),
 });
 
-const name = 'virtual:formulas';
-/** import formulas from 'virtual:formulas': of every encoding by its id. `posenc` is the package for Node. */
+const mark = '?written';
+/** import formulas from './formula.ts?written': of every encoding by its id. `posenc` is the package for Node. */
 export const formulas = (posenc: string): Plugin => ({
   name: 'formulas',
-  resolveId: (id) => (id === name ? `\0${name}` : undefined),
   async load(id) {
-    if (id !== `\0${name}`) return undefined;
+    if (!id.endsWith(mark)) return undefined;
     const { encodings } = (await import(pathToFileURL(posenc).href)) as {
       encodings: readonly { id: string; formula: string }[];
     };

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-import formulas from 'virtual:formulas';
 import { measureShift } from '../compute/invariance.ts';
 import { box, h } from '../dom.ts';
 import { scientific } from '../draw/scale.ts';
@@ -7,6 +6,7 @@ import { type Engine, problemOf } from '../engine.ts';
 import { type EncodingInfo, sitesInWords } from '../model/manifest.ts';
 import type { Settings } from '../model/settings.ts';
 import { formula } from '../parts/formula.ts';
+import formulas from '../parts/formula.ts?written';
 
 /** Weights are at most 1; a few units in the last place of float32, after exponentials, are still "unchanged". */
 const unchanged = 2e-5;
