@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "arches.hpp"
@@ -47,12 +48,15 @@ TEST(CosinesAndSines, AreAccurateWhereverTheAngleIs) {
   expect_accurate(angles);
   expect_accurate(
       {0, -0.0, 0x1p-1074, 1e-300, 0x1p-27, 0.5, 1, 2, 0x1p20, -0x1p20, 0x1p53, -0x1p53, 1e15});
+  // The last of these is of all doubles the nearest to a multiple of pi/2.
+  expect_accurate({1e22, -1e300, std::numeric_limits<double>::max(), 6381956970095103 * 0x1p797});
+  EXPECT_TRUE(std::isnan(evaluate({std::numeric_limits<double>::infinity()}).cosines[0]));
   EXPECT_EQ(evaluate({0}).cosines[0], 1);
   EXPECT_EQ(evaluate({0}).sines[0], 0);
 }
 
 TEST(CosinesAndSines, KeepTheirDigitsNextToMultiplesOfAQuarterTurn) {
-  // The doubles nearest to n pi/2, up to where libm takes over and beyond: what is left after the
+  // The doubles nearest to n pi/2, up to where other digits take over and beyond: what is left after the
   // reduction is as small as 1e-16 of the angle.
   Array<double> angles(4000);
   for (Index i = 0; i < angles.size(); ++i) {
