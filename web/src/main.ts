@@ -8,7 +8,9 @@ import { readAddress, writeAddress } from './model/address.ts';
 import { isLab } from './model/labs.ts';
 import { type State, Store } from './model/state.ts';
 import { keep } from './offline/register.ts';
+import { copyNumbers } from './parts/copy-number.ts';
 import { questionSwitch } from './parts/guess.ts';
+import { followKeys, keyButtons } from './parts/keys.ts';
 import { spellOnPaper } from './parts/print.ts';
 import { pause } from './pause.ts';
 
@@ -109,7 +111,8 @@ async function main(): Promise<void> {
     await pause();
     fillBar(store);
     spellOnPaper(store, engine.info.version);
-    byId('questions-place').append(questionSwitch());
+    byId('questions-place').append(questionSwitch(), ...keyButtons());
+    copyNumbers();
     await pause();
     lazy = new LazyLabs(engine, store);
     byId('build-info').textContent = `posenc ${engine.info.version}, ${engine.info.build} build.`;
@@ -118,6 +121,7 @@ async function main(): Promise<void> {
     throw error;
   }
   connect(store, lazy);
+  if (!alone) followKeys((lab) => void goTo(lab, store, lazy));
   problems.forEach(toast);
   if (alone) await lazy.open(alone);
   else if (state.lab !== 'order') await goTo(state.lab, store, lazy);

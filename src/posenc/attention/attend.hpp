@@ -31,6 +31,7 @@ class Attend {
     const Index width = scores_.panels.padded_value;
     sums_ = {arena.take<float>(scores_.rows, width), scores_.rows, width, width};
     states_ = arena.take<RowState>(scores_.rows);
+    apart_ = arena.take<float>(scores_.direct ? apart_size() : 0);
   }
   void compute() {
     Placement& placement = scores_.placement;
@@ -73,7 +74,7 @@ class Attend {
       multiply_values(block, keys);
     else
       for (Index c = 0; c < sums_.cols; c += panel_width<Arch>)
-        add_visible_values(block, keys, 0, c,
+        add_visible_values(block, keys, c,
                            {scores_.panels.values(c, keys.first), keys.count, panel_width<Arch>,
                             panel_width<Arch>});
     for (const Encoding* e : a_.encodings)
@@ -93,49 +94,40 @@ class Attend {
     }
   }
 
+  /// What a tile adds is summed apart: of 8192 keys, 128 meet in one sum and 64 such sums in another.
   void add_values_directly(const Block& block, const KeyTile& keys) {
-    auto [from, to] = scores_.reach(block, keys);
+    const auto [from, to] = scores_.reach(block, keys);
     if (from >= to) return;
-    // Sums come in steps, which must begin at the same keys whatever is hidden before: same bits.
-    from = from / weighted_rows_step * weighted_rows_step;
     const bool hides = scores_.hides(block, keys);
+    std::fill_n(apart_, apart_size(), 0.0f);
     scores_.values.for_each_run(
         block.batch, scores_.key_head(block), keys.first + from, to - from, scores_.value_scratch,
         [&, start = from](Index first, const View2<const float>& run) {
-          for (Index j = 0; j < run.rows; j += weighted_rows_step) {
-            const Index count = std::min(weighted_rows_step, run.rows - j);
-            const bool goes_on = run.stride == run.cols && j + 2 * count <= run.rows;
-            add_values_directly(block, keys, start + first + j, run.slice(j, count), hides,
-                                run.row(goes_on ? j + count : j));
-          }
+          const Index column = start + first;
+          if (!hides || all_finite<Arch>(run))
+            return add_weighted_rows<Arch>(
+                {scores_.tile.data + column, block.rows(), run.rows, scores_.tile.stride}, run,
+                apart_);
+          for (Index i = 0; i < block.rows(); ++i)
+            add_visible_rows<Arch>(
+                scores_.tile.row(i) + column, i, block.rows(), run, apart_,
+                [&](Index j) { return scores_.visible(block, i, keys.first + column + j); });
         });
+    add_interleaved<Arch>(apart_, {sums_.data, block.rows(), s_.value_dim, sums_.stride});
   }
-  void add_values_directly(const Block& block, const KeyTile& keys, Index first,
-                           const View2<const float>& rows, bool hides, const float* ahead) {
-    if (!hides || all_finite<Arch>(rows)) {
-      const View2<float> weights = scores_.tile.slice(0, block.rows());
-      return add_weighted_rows<Arch>(
-          {weights.data + first, weights.rows, rows.rows, weights.stride}, rows, ahead, sums_.data,
-          sums_.stride);
-    }
-    for (Index c = 0; c < rows.cols; c += panel_width<Arch>)
-      add_visible_values(
-          block, keys, first, c,
-          {rows.data + c, rows.rows, std::min(panel_width<Arch>, rows.cols - c), rows.stride});
-  }
+  Index apart_size() const { return interleaved_size<Arch>(scores_.rows, s_.value_dim); }
 
   /// A NaN or infinite value times the weight 0 of a hidden key would spread as NaN. Where there is
-  /// one, values are summed key by key, over visible keys only: here columns c .. of the keys from
-  /// column `first` of the tile on.
-  void add_visible_values(const Block& block, const KeyTile& keys, Index first, Index c,
+  /// one, values are summed key by key, over visible keys only: here columns c ..
+  void add_visible_values(const Block& block, const KeyTile& keys, Index c,
                           const View2<const float>& values) {
     alignas(memory_alignment) float line[static_cast<std::size_t>(panel_width<Arch>)];
     for (Index i = 0; i < block.rows(); ++i) {
       // Summed apart and added once, as in the register tile: a hidden NaN changes no bit.
       std::fill_n(line, panel_width<Arch>, 0.0f);
       for (Index j = 0; j < values.rows; ++j)
-        if (scores_.visible(block, i, keys.first + first + j))
-          add_scaled<Arch>(scores_.tile.row(i)[first + j], values.row(j), line, values.cols);
+        if (scores_.visible(block, i, keys.first + j))
+          add_scaled<Arch>(scores_.tile.row(i)[j], values.row(j), line, values.cols);
       add_scaled<Arch>(1.0f, line, sums_.row(i) + c, values.cols);
     }
   }
@@ -189,6 +181,7 @@ class Attend {
   ScoreStage<Arch> scores_;
   View2<float> sums_;           ///< [rows, padded value width]: running weighted values
   RowState* states_ = nullptr;  ///< [rows]
+  float* apart_ = nullptr;      ///< interleaved, where values are read directly
 };
 
 }  // namespace posenc

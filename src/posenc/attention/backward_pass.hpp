@@ -393,7 +393,7 @@ class Backward {
         if (side.role == Role::query)
           scores_.rotations.rotate_queries(rotated, first, copy);
         else
-          scores_.rotations.rotate_keys(rotated, first, copy);
+          scores_.rotations.rotate_keys(rotated, rotated, first, copy);
         for (Index i = 0; i < given.rows; ++i) normalise_back(rotated.row(i), part.row(i));
       }
       rotate_back(side, prepared, part, first, copy);

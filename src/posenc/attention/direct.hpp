@@ -9,6 +9,7 @@
 #include "posenc/core/register_tile.hpp"
 
 namespace posenc {
+
 namespace direct_detail {
 
 /// Reads one float and drops it, so that the line is in the cache when its turn comes. Both kernels
@@ -18,134 +19,231 @@ inline void touch(const float* line) {
   static_cast<void>(*static_cast<const volatile float*>(line));
 }
 
-/// Keys of a step of the first product: 2 query rows x 4 keys are 8 accumulators, and four sums of
-/// lanes leave as one vector.
-inline constexpr Index step_keys = 4;
-
-template <class Arch>
-void store_sums(const xsimd::batch<float, Arch>* sums, float* out) {
-  if constexpr (lanes<Arch> == step_keys)
-    xsimd::haddp(sums).store_unaligned(out);
-  else
-    for (Index j = 0; j < step_keys; ++j) out[j] = xsimd::reduce_add(sums[j]);
-}
-
-/// out[r][j] = q[r] · k[j] for `Rows` queries and step_keys keys; `k` may repeat a row. While it
-/// goes through `depth` floats it touches `pace` times as many from `ahead` on.
-template <class Arch, Index Rows>
-void dot_step(const float* q, Index q_stride, const float* const* k, Index depth,
-              const float* ahead, Index pace, float* out, Index out_stride) {
-  using V = xsimd::batch<float, Arch>;
-  V sums[Rows][step_keys];
-  for (auto& row : sums)
-    for (V& sum : row) sum = V(0.0f);
-  const auto step = [&](Index i, auto io) {
-    touch(ahead + i * pace);
-    V keys[step_keys];
-    for (Index j = 0; j < step_keys; ++j) keys[j] = io.load(k[j] + i);
-    for (Index r = 0; r < Rows; ++r) {
-      const V x = io.load(q + r * q_stride + i);
-      for (Index j = 0; j < step_keys; ++j) sums[r][j] = multiply_add<Arch>(x, keys[j], sums[r][j]);
-    }
-  };
-  Index i = 0;
-  POSENC_DO_NOT_UNROLL
-  for (; i + lanes<Arch> <= depth; i += lanes<Arch>) step(i, WholeVector<Arch>{});
-  if (i < depth) step(i, PartVector<Arch>{depth - i});
-  for (Index r = 0; r < Rows; ++r) store_sums<Arch>(sums[r], out + r * out_stride);
-}
-
-/// out[r][0 .. vectors) += sum over j of w[r][j] v[j], summed apart and added once. Touches `pace`
-/// floats on from `ahead` per row.
-template <class Arch, Index Rows, Index Vectors, class Io>
-void weighted_columns(const float* w, Index w_stride, const float* v, Index v_stride, Index count,
-                      const float* ahead, Index pace, float* out, Index out_stride, Io io) {
-  using V = xsimd::batch<float, Arch>;
-  V sums[Rows][Vectors];
-  for (auto& row : sums)
-    for (V& sum : row) sum = V(0.0f);
-  POSENC_DO_NOT_UNROLL
-  for (Index j = 0; j < count; ++j) {
-    touch(ahead + j * pace);
-    V values[Vectors];
-    for (Index c = 0; c < Vectors; ++c) values[c] = io.load(v + c * lanes<Arch>);
-    for (Index r = 0; r < Rows; ++r) {
-      const V weight(w[r * w_stride + j]);
-      for (Index c = 0; c < Vectors; ++c)
-        sums[r][c] = multiply_add<Arch>(weight, values[c], sums[r][c]);
-    }
-    v += v_stride;
+/// Calls `step()` for each whole vector of `count` floats. After 64 of them, while there is nothing else
+/// to wait for, it touches `pace` times as many from `ahead` on, unless that is null: a touch for
+/// each vector costs the inner loop 7 %.
+template <class Arch, Index pace, class F>
+POSENC_INLINE inline void with_touches(Index count, const float* ahead, const F& step) {
+  constexpr Index pause = 64, line = 16;
+  for (; count >= lanes<Arch>; count -= pause) {
+    Index left = std::min(count, pause);
+    POSENC_DO_NOT_UNROLL
+    for (; left >= lanes<Arch>; left -= lanes<Arch>) step();
+    if (ahead == nullptr || count < pause) continue;
+    for (Index i = 0; i < pace * pause; i += line) touch(ahead + i);
+    ahead += pace * pause;
   }
-  for (Index r = 0; r < Rows; ++r)
-    for (Index c = 0; c < Vectors; ++c) {
-      float* at = out + r * out_stride + c * lanes<Arch>;
-      io.store(io.load(at) + sums[r][c], at);
+}
+
+/// Query rows that the kernels take at once; what is left of them goes one by one.
+inline constexpr Index direct_group = 4;
+
+/// Keys of a step of the first product: 8 accumulators for 4 query rows, for one row 4, whose sums
+/// of lanes leave as one vector. With 4 rows each key is loaded once: 39 GFLOP/s where 2 rows x 4 keys
+/// reached 32.
+template <Index Rows>
+inline constexpr Index step_keys = Rows == direct_group ? 2 : 4;
+
+/// sums[i] = the sum of the lanes of vector i.
+template <class Arch, Index Count>
+void sum_lanes(const xsimd::batch<float, Arch>* vectors, float* sums) {
+  if constexpr (Count % lanes<Arch> == 0)
+    for (Index i = 0; i < Count; i += lanes<Arch>)
+      xsimd::haddp(vectors + i).store_unaligned(sums + i);
+  else
+    for (Index i = 0; i < Count; ++i) sums[i] = xsimd::reduce_add(vectors[i]);
+}
+
+/// sums[j][r] = q[r] · k[j] for `Rows` queries, of which vector i begins at q + i * Rows, and step_keys
+/// keys; `k` may repeat a row. Touches what stands `ahead`.
+template <class Arch, Index Rows>
+void dot_step(const float* q, const float* const* k, Index depth, const float* ahead, float* sums) {
+  using V = xsimd::batch<float, Arch>;
+  constexpr Index keys = step_keys<Rows>;
+  V products[keys * Rows];
+  for (V& sum : products) sum = V(0.0f);
+  // What is less than a vector comes first: it is copied by a call, and V8 stores whatever lives
+  // across a call on the stack whenever that changes, which for sums is in every turn of the loop.
+  const Index rest = depth % lanes<Arch>;
+  if (rest > 0) {
+    const Index whole = depth - rest;
+    V key[keys];
+    for (Index j = 0; j < keys; ++j) key[j] = PartVector<Arch>{rest}.load(k[j] + whole);
+    for (Index r = 0; r < Rows; ++r)
+      for (Index j = 0; j < keys; ++j)
+        products[j * Rows + r] = V::load_unaligned(q + whole * Rows + r * lanes<Arch>) * key[j];
+  }
+  const float* at[keys];
+  for (Index j = 0; j < keys; ++j) at[j] = k[j];
+  with_touches<Arch, keys>(depth, ahead, [&]() POSENC_INLINE {
+    V key[keys];
+    for (Index j = 0; j < keys; ++j) key[j] = V::load_unaligned(at[j]);
+    for (Index r = 0; r < Rows; ++r) {
+      const V x = V::load_unaligned(q + r * lanes<Arch>);
+      for (Index j = 0; j < keys; ++j)
+        products[j * Rows + r] = multiply_add<Arch>(x, key[j], products[j * Rows + r]);
     }
+    // Pointers that step cost an addition each; what V8 makes of indices costs three.
+    q += Rows * lanes<Arch>;
+    for (Index j = 0; j < keys; ++j) at[j] += lanes<Arch>;
+  });
+  sum_lanes<Arch, keys * Rows>(products, sums);
+}
+
+/// out[r][j] for `Rows` queries and all keys.
+template <class Arch, Index Rows>
+void dot_group(const float* q, const View2<const float>& k, bool looks_ahead, float* out,
+               Index out_stride) {
+  constexpr Index step = step_keys<Rows>, distance = 2 * step;
+  // Where rows lie one after the other; never past the end.
+  const Index last_ahead = looks_ahead && k.stride == k.cols ? k.rows - distance - step : -1;
+  for (Index j = 0; j < k.rows; j += step) {
+    const Index last = k.rows - 1 - j;
+    const float* keys[step];
+    for (Index n = 0; n < step; ++n) keys[n] = k.row(j + std::min(n, last));
+    const bool look = j <= last_ahead;
+    float sums[step * Rows];
+    dot_step<Arch, Rows>(q, keys, k.cols, look ? keys[0] + distance * k.stride : nullptr, sums);
+    for (Index n = 0; n < step && n <= last; ++n)
+      for (Index r = 0; r < Rows; ++r) out[r * out_stride + j + n] = sums[n * Rows + r];
+  }
+}
+
+/// sums[c][r] += sum over j of w[r][j] v[j][c] for vectors c, `Rows` rows and `Values` values, 1 or 2;
+/// from one vector c to the next it is `step` floats. Whole rows one after the other are what
+/// prefetchers follow best: with sums in registers, and so columns of 8 or 16 values at a time, it
+/// read 13 GB/s from memory and not 15.
+template <class Arch, Index Rows, Index Values>
+void add_values(const float* w, Index w_stride, const float* v, Index v_stride, Index cols,
+                const float* ahead, float* sums, Index step) {
+  using V = xsimd::batch<float, Arch>;
+  V weights[Values][Rows];
+  for (Index j = 0; j < Values; ++j)
+    for (Index r = 0; r < Rows; ++r) weights[j][r] = V(w[r * w_stride + j]);
+  const float* at[Values];
+  for (Index j = 0; j < Values; ++j) at[j] = v + j * v_stride;
+  const auto add = [&](auto io) POSENC_INLINE {
+    V x[Values];
+    for (Index j = 0; j < Values; ++j) x[j] = io.load(at[j]);
+    for (Index r = 0; r < Rows; ++r) {
+      float* to = sums + r * lanes<Arch>;
+      V sum = V::load_unaligned(to);
+      for (Index j = 0; j < Values; ++j) sum = multiply_add<Arch>(weights[j][r], x[j], sum);
+      sum.store_unaligned(to);
+    }
+    sums += step;
+    for (Index j = 0; j < Values; ++j) at[j] += lanes<Arch>;
+  };
+  with_touches<Arch, Values>(cols, ahead, [&]() POSENC_INLINE { add(WholeVector<Arch>{}); });
+  if (cols % lanes<Arch> > 0) add(PartVector<Arch>{cols % lanes<Arch>});
 }
 
 template <class Arch, Index Rows>
-void add_weighted(const float* w, Index w_stride, const View2<const float>& v, const float* ahead,
-                  float* out, Index out_stride) {
-  constexpr Index vectors = 8 / Rows, width = vectors * lanes<Arch>;  // 8 accumulators
-  const Index pace = ahead == v.data ? 0 : width;
-  Index c = 0;
-  for (; c + width <= v.cols; c += width)
-    weighted_columns<Arch, Rows, vectors>(w, w_stride, v.data + c, v.stride, v.rows,
-                                          ahead + c * v.rows * (pace != 0), pace, out + c,
-                                          out_stride, WholeVector<Arch>{});
-  for (; c + lanes<Arch> <= v.cols; c += lanes<Arch>)
-    weighted_columns<Arch, Rows, 1>(w, w_stride, v.data + c, v.stride, v.rows, v.data, 0, out + c,
-                                    out_stride, WholeVector<Arch>{});
-  if (c < v.cols)
-    weighted_columns<Arch, Rows, 1>(w, w_stride, v.data + c, v.stride, v.rows, v.data, 0, out + c,
-                                    out_stride, PartVector<Arch>{v.cols - c});
+void add_group(const float* w, Index w_stride, const View2<const float>& v, bool looks_ahead,
+               float* sums) {
+  constexpr Index step = Rows * lanes<Arch>, distance = 4;
+  const Index last_ahead = looks_ahead && v.stride == v.cols ? v.rows - distance - 2 : -1;
+  Index j = 0;
+  for (; j + 2 <= v.rows; j += 2) {
+    const bool look = j <= last_ahead;
+    add_values<Arch, Rows, 2>(w + j, w_stride, v.row(j), v.stride, v.cols,
+                              look ? v.row(j + distance) : nullptr, sums, step);
+  }
+  if (j < v.rows)
+    for (Index r = 0; r < Rows; ++r)
+      add_values<Arch, 1, 1>(w + r * w_stride + j, 0, v.row(j), 0, v.cols, nullptr,
+                             sums + r * lanes<Arch>, step);
 }
+
+/// Where the vectors of row i begin among `rows` that are interleaved, and how far they are apart.
+template <class Arch>
+struct Interleaved {
+  Index first, step;
+  Interleaved(Index i, Index rows, Index padded) {
+    const Index group = i / direct_group * direct_group;
+    const bool alone = group + direct_group > rows;
+    // Rows of no width may have no memory to point into.
+    first = alone || padded == 0 ? i * padded : group * padded + (i - group) * lanes<Arch>;
+    step = alone ? lanes<Arch> : direct_group * lanes<Arch>;
+  }
+};
 
 }  // namespace direct_detail
 
-/// Rows of one step of the second product: 16 rows of 128 floats are a quarter of a 32 KB L1.
-inline constexpr Index weighted_rows_step = 16;
-
-/// out[i][j] = q[i] · k[j].
+/// Floats that interleaved rows take.
 template <class Arch>
-void dot_rows(View2<const float> q, View2<const float> k, float* out, Index out_stride) {
-  using namespace direct_detail;
-  // Where rows lie one after the other, those of two steps on are touched; never past the end.
-  const Index last_ahead = k.stride == k.cols ? k.rows - 3 * step_keys : -1;
-  for (Index j = 0; j < k.rows; j += step_keys) {
-    const float* keys[step_keys];
-    for (Index n = 0; n < step_keys; ++n) keys[n] = k.row(std::min(j + n, k.rows - 1));
-    const Index count = std::min(step_keys, k.rows - j);
-    for (Index i = 0; i < q.rows; i += 2) {
-      const bool both = i + 1 < q.rows, look = i == 0 && j <= last_ahead;
-      const float* ahead = look ? keys[0] + 2 * step_keys * k.stride : keys[0];
-      const Index pace = look ? step_keys : 0;
-      float* to = out + i * out_stride + j;
-      float line[2 * step_keys];
-      float* at = count == step_keys ? to : line;
-      const Index stride = count == step_keys ? out_stride : step_keys;
-      if (both)
-        dot_step<Arch, 2>(q.row(i), q.stride, keys, q.cols, ahead, pace, at, stride);
-      else
-        dot_step<Arch, 1>(q.row(i), q.stride, keys, q.cols, ahead, pace, at, stride);
-      if (at == to) continue;
-      std::copy_n(line, count, to);
-      if (both) std::copy_n(line + step_keys, count, to + out_stride);
-    }
+constexpr Index interleaved_size(Index rows, Index cols) {
+  return rows * round_up(cols, lanes<Arch>);
+}
+/// Rows in groups of four, of each group vector by vector, so that one pointer reaches all four; what
+/// is left of them one after the other.
+template <class Arch>
+void interleave_rows(View2<const float> rows, float* out) {
+  const Index padded = round_up(rows.cols, lanes<Arch>);
+  for (Index i = 0; i < rows.rows; ++i) {
+    const direct_detail::Interleaved<Arch> to(i, rows.rows, padded);
+    float* at = out + to.first;
+    for_each_vector<Arch>(rows.cols, [&](Index c, auto io) {
+      io.load(rows.row(i) + c).store_unaligned(at);
+      at += to.step;
+    });
+  }
+}
+/// rows += what is interleaved.
+template <class Arch>
+void add_interleaved(const float* from, View2<float> rows) {
+  const Index padded = round_up(rows.cols, lanes<Arch>);
+  for (Index i = 0; i < rows.rows; ++i) {
+    const direct_detail::Interleaved<Arch> own(i, rows.rows, padded);
+    const float* at = from + own.first;
+    for_each_vector<Arch>(rows.cols, [&](Index c, auto io) {
+      io.store(io.load(rows.row(i) + c) + xsimd::batch<float, Arch>::load_unaligned(at),
+               rows.row(i) + c);
+      at += own.step;
+    });
   }
 }
 
-/// out[i] += sum over j of w[i][j] v[j], for w [rows, v.rows]. `ahead`: as many rows that will be
-/// wanted next, or v's own.
+/// out[i][j] = q[i] · k[j] for `rows` interleaved queries.
 template <class Arch>
-void add_weighted_rows(View2<const float> w, View2<const float> v, const float* ahead, float* out,
-                       Index out_stride) {
+void dot_rows(const float* q, Index rows, View2<const float> k, float* out, Index out_stride) {
   using namespace direct_detail;
+  const Index padded = round_up(k.cols, lanes<Arch>);
   Index i = 0;
-  for (; i + 4 <= w.rows; i += 4, ahead = v.data)
-    add_weighted<Arch, 4>(w.row(i), w.stride, v, ahead, out + i * out_stride, out_stride);
-  for (; i < w.rows; ++i, ahead = v.data)
-    add_weighted<Arch, 1>(w.row(i), w.stride, v, ahead, out + i * out_stride, out_stride);
+  for (; i + direct_group <= rows; i += direct_group)
+    dot_group<Arch, direct_group>(q + i * padded, k, i == 0, out + i * out_stride, out_stride);
+  for (; i < rows; ++i)
+    dot_group<Arch, 1>(q + i * padded, k, i == 0, out + i * out_stride, out_stride);
+}
+
+/// sums[i] += sum over j of w[i][j] v[j], for w [rows, v.rows] and interleaved sums.
+template <class Arch>
+void add_weighted_rows(View2<const float> w, View2<const float> v, float* sums) {
+  using namespace direct_detail;
+  const Index padded = round_up(v.cols, lanes<Arch>);
+  if (v.cols == 0) return;
+  Index i = 0;
+  for (; i + direct_group <= w.rows; i += direct_group)
+    add_group<Arch, direct_group>(w.row(i), w.stride, v, i == 0, sums + i * padded);
+  for (; i < w.rows; ++i) add_group<Arch, 1>(w.row(i), w.stride, v, i == 0, sums + i * padded);
+}
+
+/// The same of row i of `rows` alone, and of those values only that `visible(j)` names. Bits are those
+/// of add_weighted_rows where the weights of the others are 0.
+template <class Arch, class F>
+void add_visible_rows(const float* w, Index i, Index rows, const View2<const float>& v, float* sums,
+                      F&& visible) {
+  using namespace direct_detail;
+  const Interleaved<Arch> own(i, rows, round_up(v.cols, lanes<Arch>));
+  for (Index j = 0; j < v.rows; j += 2) {
+    const bool first = visible(j), second = j + 1 < v.rows && visible(j + 1);
+    if (first && second)
+      add_values<Arch, 1, 2>(w + j, 0, v.row(j), v.stride, v.cols, nullptr, sums + own.first,
+                             own.step);
+    else if (first || second)
+      add_values<Arch, 1, 1>(w + j + !first, 0, v.row(j + !first), 0, v.cols, nullptr,
+                             sums + own.first, own.step);
+  }
 }
 
 /// Whether no element is NaN or infinite.
@@ -159,10 +257,12 @@ bool all_finite(View2<const float> rows) {
   return xsimd::reduce_add(residue) == 0.0f;
 }
 
-POSENC_KERNEL(void dot_rows<xsimd::default_arch>(View2<const float>, View2<const float>, float*,
+POSENC_KERNEL(void interleave_rows<xsimd::default_arch>(View2<const float>, float*));
+POSENC_KERNEL(void dot_rows<xsimd::default_arch>(const float*, Index, View2<const float>, float*,
                                                  Index));
+POSENC_KERNEL(void add_interleaved<xsimd::default_arch>(const float*, View2<float>));
 POSENC_KERNEL(void add_weighted_rows<xsimd::default_arch>(View2<const float>, View2<const float>,
-                                                          const float*, float*, Index));
+                                                          float*));
 POSENC_KERNEL(bool all_finite<xsimd::default_arch>(View2<const float>));
 
 }  // namespace posenc

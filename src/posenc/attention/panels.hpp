@@ -9,15 +9,20 @@
 
 namespace posenc {
 
-/// What keys go through before the product: a copy that is normalised before or after `rotate`.
+/// What keys go through before the product, into `staged`: normalised before or after they turn.
+/// `turn(from)` takes them from where they lie to `staged`; without `turns` they stay.
 template <class F>
 void stage_keys(const HeadNorm& norm, Index head, const View2<const float>& rows,
-                const View2<float>& staged, F&& rotate) {
-  for (Index j = 0; j < rows.rows; ++j) {
-    std::copy_n(rows.row(j), rows.cols, staged.row(j));
-    if (norm.before()) norm.apply(staged.row(j), rows.cols, head);
+                const View2<float>& staged, bool turns, F&& turn) {
+  View2<const float> from = rows;
+  if (!turns || norm.before()) {
+    for (Index j = 0; j < rows.rows; ++j) {
+      std::copy_n(rows.row(j), rows.cols, staged.row(j));
+      if (norm.before()) norm.apply(staged.row(j), rows.cols, head);
+    }
+    from = {staged.data, rows.rows, rows.cols, staged.stride};
   }
-  rotate();
+  if (turns) turn(from);
   if (norm.after())
     for (Index j = 0; j < rows.rows; ++j) norm.apply(staged.row(j), rows.cols, head);
 }
@@ -88,9 +93,8 @@ class Panels {
   View2<float> stage(const View2<const float>& rows, Index first, Index copy,
                      const Rotations<Arch>& rotations, Index head) {
     const View2<float> staged{staged_, rows.rows, depth_, depth_};
-    stage_keys(a_.k_norm, head, rows, staged, [&] {
-      if (rotations.turns_keys()) rotations.rotate_keys(staged, first, copy);
-    });
+    stage_keys(a_.k_norm, head, rows, staged, rotations.turns_keys(),
+               [&](View2<const float> from) { rotations.rotate_keys(from, staged, first, copy); });
     return staged;
   }
 

@@ -75,8 +75,13 @@ class Rotations {
   void rotate_queries(View2<float> rows, Index first, Index copy) const {
     for (const Entry& e : entries()) turn(e, Role::query, rows, first, copy, false);
   }
-  void rotate_keys(View2<float> rows, Index first, Index key_copy) const {
-    for (const Entry& e : entries()) turn(e, Role::key, rows, first, key_copy, false);
+  /// From rows as they came to where they are wanted.
+  void rotate_keys(View2<const float> from, View2<float> to, Index first, Index key_copy) const {
+    for (const Entry& e : entries()) {
+      rotate_rows<Arch>(e.rotation, from, to, tables_of(e, Role::key, first, to.rows, key_copy),
+                        false);
+      from = to;
+    }
   }
 
   /// The one copy that every pair of the tile asks for, or -1: copies rise with the query and fall

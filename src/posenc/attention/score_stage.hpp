@@ -18,6 +18,8 @@ class ScoreStage {
   static constexpr Index width = panel_width<Arch>;
   /// So few rows share their keys that packing these would cost more than it saves.
   static constexpr Index direct_rows = 8;
+  /// Keys that are turned before a product reads them: 16 rows of 128 floats stay in the first cache.
+  static constexpr Index staged_rows = 16;
 
   /// `always_packs`: for who needs the panels, however few the rows.
   explicit ScoreStage(const AttentionArguments& a, bool always_packs = false)
@@ -60,10 +62,11 @@ class ScoreStage {
     if (!direct) panels.carve(arena, keys, values, rotations);
     key_scratch_ = arena.take<float>(keys.scratch_size(panels.tile_keys));
     value_scratch = arena.take<float>(values.scratch_size(panels.tile_keys));
-    staged_ = arena.take<float>(direct && stages_keys() ? panels.tile_keys : 0, rotations.width());
+    staged_ = arena.take<float>(direct && stages_keys() ? staged_rows : 0, rotations.width());
     normalised_ = arena.take<float>(
         sites.of_content().empty() || !normalises_keys() ? 0 : panels.tile_keys, a_.shape.head_dim);
     queries_ = arena.take<float>(rotations.copies() * rows, rotations.width());
+    interleaved_ = arena.take<float>(direct ? rotations.copies() : 0, interleaved_width());
     tile = {arena.take<float>(rows, panels.tile_keys), rows, panels.tile_keys, panels.tile_keys};
     others_ = arena.take<float>((rotations.copies() - 1) * rows, panels.tile_keys);
     chosen_ = arena.take<std::uint8_t>(panels.tile_keys);
@@ -106,6 +109,9 @@ class ScoreStage {
         scale_to<Arch>(all.row(i), row_scale(block.query(i)), all.row(i), all.cols);
       }
       std::fill(all.row(block.rows()), all.row(rows), 0.0f);
+      if (direct)
+        interleave_rows<Arch>(all.slice(0, block.rows()),
+                              interleaved_ + copy * interleaved_width());
     }
     for (Index i = 0; i < block.rows(); ++i) hulls_[i] = seen(block, i).hull();
     fresh_ = true;
@@ -297,21 +303,27 @@ class ScoreStage {
   }
 
   void direct_product(const Block& block, const KeyTile& tile_keys, Index copy, float* out) const {
-    const View2<const float> q = queries(copy).slice(0, block.rows());
+    const float* q = interleaved_ + copy * interleaved_width();
     const auto [from, to] = reach(block, tile_keys);
     if (from >= to) return;
     keys.for_each_run(block.batch, key_head(block), tile_keys.first + from, to - from, key_scratch_,
-                      [&, start = from](Index i, View2<const float> rows) {
-                        if (stages_keys())
-                          rows = stage(rows, tile_keys.first + start + i, copy, key_head(block));
-                        dot_rows<Arch>(q, rows, out + start + i, tile.stride);
+                      [&, start = from](Index i, const View2<const float>& run) {
+                        const Index most = stages_keys() ? staged_rows : run.rows;
+                        for (Index j = 0; j < run.rows; j += most) {
+                          const Index column = start + i + j;
+                          View2<const float> rows = run.slice(j, std::min(most, run.rows - j));
+                          if (stages_keys())
+                            rows = stage(rows, tile_keys.first + column, copy, key_head(block));
+                          dot_rows<Arch>(q, block.rows(), rows, out + column, tile.stride);
+                        }
                       });
   }
+  Index interleaved_width() const { return interleaved_size<Arch>(rows, rotations.width()); }
   View2<const float> stage(const View2<const float>& rows, Index first, Index copy,
                            Index head) const {
     const View2<float> staged{staged_, rows.rows, rotations.width(), rotations.width()};
-    stage_keys(a_.k_norm, head, rows, staged, [&] {
-      if (rotations.turns_keys()) rotations.rotate_keys(staged, first, rotations.key_copy(copy));
+    stage_keys(a_.k_norm, head, rows, staged, rotations.turns_keys(), [&](View2<const float> from) {
+      rotations.rotate_keys(from, staged, first, rotations.key_copy(copy));
     });
     return staged;
   }
@@ -325,7 +337,7 @@ class ScoreStage {
         keys.together(block.batch, head, tile_keys.first, tile_keys.count, key_scratch_);
     if (!normalises_keys()) return rows;
     const View2<float> normalised{normalised_, rows.rows, rows.cols, rows.cols};
-    stage_keys(a_.k_norm, head, rows, normalised, [] {});
+    stage_keys(a_.k_norm, head, rows, normalised, false, [](View2<const float>) {});
     return normalised;
   }
 
@@ -375,9 +387,10 @@ class ScoreStage {
   bool fresh_ = true;
   Index scratch_size_ = 0;
   float* key_scratch_ = nullptr;
-  float* staged_ = nullptr;   ///< [tile_keys, depth]: rotated keys, where they are read directly
+  float* staged_ = nullptr;   ///< [staged_rows, depth]: rotated keys, where they are read directly
   float* queries_ = nullptr;  ///< [copies][rows, rotated width], rotated and scaled
-  float* others_ = nullptr;   ///< [copies - 1][rows, tile_keys]: scores of the other copies
+  float* interleaved_ = nullptr;    ///< [copies]: the same for products without panels
+  float* others_ = nullptr;         ///< [copies - 1][rows, tile_keys]: scores of the other copies
   std::uint8_t* chosen_ = nullptr;  ///< [tile_keys]
   float* scratch_ = nullptr;
   float* normalised_ = nullptr;    ///< [tile_keys, D], where content terms need it

@@ -35,6 +35,13 @@
 #define POSENC_COLD
 #endif
 
+// For the body of an inner loop, whose accumulators leave the registers where it is called.
+#if defined(__GNUC__)
+#define POSENC_INLINE __attribute__((always_inline))
+#else
+#define POSENC_INLINE
+#endif
+
 namespace posenc {
 
 template <class Arch>

@@ -74,6 +74,19 @@ export function compact(value: number): string {
   return `${brief(value / (unit as number))}${letter}`;
 }
 
+const longestLabel = 8;
 /** A word where there is room for so many letters. */
 export const shortened = (word: string, most: number): string =>
   word.length > most ? `${word.slice(0, most - 1)}…` : word;
+
+/** What stands along a side of a map: every word or every second, third … so that no two run into each other, and `always`. */
+export function labelsOf(
+  words: readonly string[],
+  most: number,
+  always?: number,
+): { at: number; text: string }[] {
+  const every = Math.max(1, Math.ceil(words.length / most));
+  return words
+    .map((word, at) => ({ at, text: shortened(word, longestLabel) }))
+    .filter(({ at }) => at % every === 0 || at === always);
+}

@@ -4,6 +4,7 @@ import { layer } from '../compute/layer.ts';
 import { announce, box, h } from '../dom.ts';
 import { Cursor, Window } from '../draw/cursor.ts';
 import { HeatMap, Legend } from '../draw/heatmap.ts';
+import { labelsOf } from '../draw/scale.ts';
 import { sequential } from '../model/colour.ts';
 
 export interface AttentionData {
@@ -16,7 +17,8 @@ export interface AttentionData {
 }
 
 const percent = (weight: number): string => `${(100 * weight).toFixed(1)} %`;
-const short = (word: string): string => (word.length > 9 ? `${word.slice(0, 8)}…` : word);
+/** More labels than this along one side would run into each other. */
+const mostLabels = 24;
 
 export class AttentionView {
   readonly root: HTMLElement;
@@ -62,10 +64,11 @@ export class AttentionView {
           (weights[h * count * count + i] as number) / (head < 0 ? layer.heads : 1);
     }
     const chosenRow = order.indexOf(data.chosen);
-    const every = Math.max(1, Math.ceil(count / 24));
-    const labels = order
-      .map((word, at) => ({ at, text: short(words[word] as string) }))
-      .filter(({ at }) => at % every === 0 || at === chosenRow);
+    const labels = labelsOf(
+      order.map((word) => words[word] as string),
+      mostLabels,
+      chosenRow,
+    );
     const colours = sequential(dark);
     const range = { low: 0, high: Math.max(...this.#cells, 1e-9) };
     this.#cursor.fit(count, count);

@@ -10,7 +10,12 @@ const share = (value: number): number =>
 
 export class OrderResult {
   readonly root: HTMLElement;
-  readonly #number = h('output', { class: 'big-number', 'aria-live': 'off' });
+  readonly #number = h('output', {
+    class: 'big-number',
+    'aria-live': 'off',
+    tabindex: 0,
+    title: 'Enter or a click copies it',
+  });
   readonly #verdict = h('p', { class: 'verdict' });
   readonly #ruler = h('div', { class: 'ruler', role: 'img' });
   readonly #noise = h('p', { class: 'control-doc' });

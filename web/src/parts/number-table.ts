@@ -52,7 +52,7 @@ export class NumberTable {
           class: 'numbers-scroll',
           tabindex: 0,
           role: 'region',
-          'aria-label': 'Table of the figure’s numbers',
+          'aria-label': 'Table of the figure’s numbers. Enter goes to single ones.',
         },
         h('table', {}, this.#caption, this.#head, this.#body),
       ),
@@ -112,7 +112,10 @@ export class NumberTable {
           'tr',
           line === this.cursor.column && this.cursor.active ? { class: 'here' } : {},
           h('th', { scope: 'row' }, data.lineText(line)),
-          ...columns.map((column) => h('td', {}, exact(data.cell(line, column)))),
+          ...columns.map((column) => {
+            const value = data.cell(line, column);
+            return h('td', { 'data-value': String(value) }, exact(value));
+          }),
         ),
       ),
     );

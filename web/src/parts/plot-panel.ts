@@ -34,7 +34,11 @@ export class PlotPanel {
   readonly #plot: Plot;
   readonly #table: NumberTable;
   readonly #title = h('h3', { class: 'figure-title' });
-  readonly #legend = h('ul', { class: 'key-list' });
+  readonly #legend = h('ul', {
+    class: 'key-list',
+    tabindex: 0,
+    'aria-label': 'Curves, and their values at the cursor. Enter goes to the values.',
+  });
   readonly #place = h('p', { class: 'key-place' });
   #data: PanelData | undefined;
   #values: HTMLElement[] = [];
@@ -151,8 +155,10 @@ export class PlotPanel {
     data.plot.series.forEach((one, i) => {
       const value = one.values[column] as number;
       const shown = Number.isFinite(value) ? grouped(value, 6) : '—';
-      setText(this.#values[i] as HTMLElement, active ? shown : '');
-      this.#values[i]?.parentElement?.classList.toggle('here', active && i === row);
+      const place = this.#values[i] as HTMLElement;
+      setText(place, active ? shown : '');
+      place.dataset.value = String(value);
+      place.parentElement?.classList.toggle('here', active && i === row);
     });
     const one = data.plot.series[row];
     if (active && speak && one) {

@@ -4,7 +4,7 @@ import { announce, box, h, setText } from '../dom.ts';
 import { Cursor, Window } from '../draw/cursor.ts';
 import { HeatMap, Legend } from '../draw/heatmap.ts';
 import type { Range } from '../draw/raster.ts';
-import { shortened } from '../draw/scale.ts';
+import { labelsOf } from '../draw/scale.ts';
 import type { ColourTable } from '../model/colour.ts';
 
 export interface MapLook {
@@ -30,7 +30,6 @@ export interface SquareMapsData {
 
 /** More labels than this along one side would run into each other. */
 const mostLabels = 20;
-const longestLabel = 8;
 
 export class SquareMaps {
   readonly root: HTMLElement;
@@ -75,10 +74,7 @@ export class SquareMaps {
     const count = words.length;
     this.#cursor.fit(count, count);
     this.#window.fit(count);
-    const every = Math.max(1, Math.ceil(count / mostLabels));
-    const labels = words
-      .map((word, at) => ({ at, text: shortened(word, longestLabel) }))
-      .filter(({ at }) => at % every === 0 || at === place);
+    const labels = labelsOf(words, mostLabels, place);
     this.#maps.forEach(({ figure, title, map, legend }, i) => {
       const look = looks[i];
       figure.hidden = look === undefined;
