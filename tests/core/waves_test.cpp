@@ -9,6 +9,7 @@
 
 #include "arches.hpp"
 #include "posenc/core/machine.hpp"
+#include "posenc/core/quarter_turns.hpp"
 #include "reference/numbers.hpp"
 
 namespace posenc {
@@ -53,6 +54,17 @@ TEST(CosinesAndSines, AreAccurateWhereverTheAngleIs) {
   EXPECT_TRUE(std::isnan(evaluate({std::numeric_limits<double>::infinity()}).cosines[0]));
   EXPECT_EQ(evaluate({0}).cosines[0], 1);
   EXPECT_EQ(evaluate({0}).sines[0], 0);
+}
+
+TEST(QuarterTurns, LeaveAtMostHalfOfOne) {
+  for (int n = 2; n < 2000; n += 3) {
+    const double angle = (n + 0.25 * (n % 3 - 1)) * std::numbers::pi / 2;
+    const QuarterTurns turns = quarter_turns(angle);
+    ASSERT_EQ(turns.count, n % 4) << n;
+    ASSERT_NEAR(turns.rest, angle - n * std::numbers::pi / 2, 0x1p-50 * n) << n;
+  }
+  EXPECT_LE(std::abs(quarter_turns(0x1.fffp1023).rest), std::numbers::pi / 4);
+  EXPECT_TRUE(std::isnan(quarter_turns(std::numeric_limits<double>::infinity()).rest));
 }
 
 TEST(CosinesAndSines, KeepTheirDigitsNextToMultiplesOfAQuarterTurn) {
