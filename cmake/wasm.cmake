@@ -57,11 +57,11 @@ target_compile_definitions(posenc_relaxed PUBLIC "$<TARGET_PROPERTY:posenc,INTER
 posenc_module(posenc_relaxed_wasm posenc_relaxed posenc-relaxed)
 add_dependencies(posenc_wasm posenc_relaxed_wasm)
 
-# For size, except where the time goes: the kernels of attention and rotation, and sines and cosines. With everything at -O3 the
+# For size, except where the time goes: the kernels of attention and rotation, sines, cosines and powers. With everything at -O3 the
 # module took 13 KB brotli more; attention is 3 % slower for it. With the kernels at -Os it took more than twice the time.
 file(GLOB_RECURSE posenc_small_sources CONFIGURE_DEPENDS
   "${PROJECT_SOURCE_DIR}/src/posenc/*.cpp" "${PROJECT_SOURCE_DIR}/bindings/wasm/*.cpp")
-list(FILTER posenc_small_sources EXCLUDE REGEX "attention/kernels.cpp|core/waves.cpp|rotary/angles.cpp|wasm/copy.cpp")
+list(FILTER posenc_small_sources EXCLUDE REGEX "attention/kernels.cpp|core/waves.cpp|core/powers.cpp|rotary/angles.cpp|wasm/copy.cpp")
 set_source_files_properties(${posenc_small_sources} PROPERTIES COMPILE_OPTIONS -Oz)
 # Rotating 12 x 512 x 64 took 1.24 times as long with -Oz here.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/src/posenc/core/apply.cpp" PROPERTIES COMPILE_OPTIONS -Os)

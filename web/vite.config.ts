@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
 import { keepToBudget } from './budget.ts';
 import { firstView } from './first-view.ts';
+import { formulas } from './formulas.ts';
 import { keepFiles, workerName } from './keep.ts';
 import { asProgram } from './program.ts';
 
@@ -70,6 +71,7 @@ export default defineConfig({
   base: './',
   plugins: [
     asProgram,
+    formulas(here('../dist/index.node.js')),
     firstView(places, policy),
     benchmarkPeer,
     whereTo,

@@ -2,7 +2,7 @@
 #include "posenc/core/exp.hpp"
 
 #include "arches.hpp"
-#include "posenc/core/logarithm.hpp"
+#include "posenc/core/powers.hpp"
 
 namespace posenc {
 namespace {

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "arches.hpp"
 #include "posenc/core/machine.hpp"
+#include "posenc/core/quarter_turns.hpp"
 #include "reference/numbers.hpp"
 
 namespace posenc {
@@ -47,12 +49,26 @@ TEST(CosinesAndSines, AreAccurateWhereverTheAngleIs) {
   expect_accurate(angles);
   expect_accurate(
       {0, -0.0, 0x1p-1074, 1e-300, 0x1p-27, 0.5, 1, 2, 0x1p20, -0x1p20, 0x1p53, -0x1p53, 1e15});
+  // The last of these is of all doubles the nearest to a multiple of pi/2.
+  expect_accurate({1e22, -1e300, std::numeric_limits<double>::max(), 6381956970095103 * 0x1p797});
+  EXPECT_TRUE(std::isnan(evaluate({std::numeric_limits<double>::infinity()}).cosines[0]));
   EXPECT_EQ(evaluate({0}).cosines[0], 1);
   EXPECT_EQ(evaluate({0}).sines[0], 0);
 }
 
+TEST(QuarterTurns, LeaveAtMostHalfOfOne) {
+  for (int n = 2; n < 2000; n += 3) {
+    const double angle = (n + 0.25 * (n % 3 - 1)) * std::numbers::pi / 2;
+    const QuarterTurns turns = quarter_turns(angle);
+    ASSERT_EQ(turns.count, n % 4) << n;
+    ASSERT_NEAR(turns.rest, angle - n * std::numbers::pi / 2, 0x1p-50 * n) << n;
+  }
+  EXPECT_LE(std::abs(quarter_turns(0x1.fffp1023).rest), std::numbers::pi / 4);
+  EXPECT_TRUE(std::isnan(quarter_turns(std::numeric_limits<double>::infinity()).rest));
+}
+
 TEST(CosinesAndSines, KeepTheirDigitsNextToMultiplesOfAQuarterTurn) {
-  // The doubles nearest to n pi/2, up to where libm takes over and beyond: what is left after the
+  // The doubles nearest to n pi/2, up to where other digits take over and beyond: what is left after the
   // reduction is as small as 1e-16 of the angle.
   Array<double> angles(4000);
   for (Index i = 0; i < angles.size(); ++i) {

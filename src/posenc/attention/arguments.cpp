@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "posenc/core/logarithm.hpp"
+#include "posenc/core/powers.hpp"
 
 namespace posenc {
 namespace {

@@ -12,6 +12,7 @@
 #include "posenc/attention/backward.hpp"
 #include "posenc/attention/online_softmax.hpp"
 #include "posenc/attention/score_stage.hpp"
+#include "posenc/core/powers.hpp"
 
 namespace posenc {
 
@@ -177,7 +178,8 @@ class Backward {
       std::copy_n(by, s_.value_dim, out_.row(i));
       delta_[i] = dot<Arch>(by, f_.output.at(block.batch, h, t), s_.value_dim);
       if (a_.sink_gradient != nullptr)
-        sink_sums_[h] -= std::exp(static_cast<double>(f_.sinks[h]) - log_sum_exp_[i]) * delta_[i];
+        sink_sums_[h] -=
+            exponential(static_cast<double>(f_.sinks[h]) - log_sum_exp_[i]) * delta_[i];
     }
     out_finite_ =
         pack_rows<Arch>(out_.data, out_.stride, out_.rows, out_.cols, out_lines_, out_.rows, 0);

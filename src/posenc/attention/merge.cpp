@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "posenc/attention/merge.hpp"
+#include "posenc/core/powers.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -22,15 +23,15 @@ void merge(std::span<const PartialResult> parts, const AttentionShape& s, const 
         }
         if (greatest != nothing && sinks != nullptr) {
           greatest = std::max(greatest, static_cast<double>(sinks[h]));
-          sum = std::exp(sinks[h] - greatest);
+          sum = exponential(sinks[h] - greatest);
         }
         if (greatest != nothing)
           for (const PartialResult& p : parts)
-            sum += std::exp(static_cast<double>(p.log_sum_exp[row]) - greatest);
+            sum += exponential(static_cast<double>(p.log_sum_exp[row]) - greatest);
         // A comparison drops NaN, and a part that is none must not look like one that saw nothing.
         const double whole = is_nan     ? std::numeric_limits<double>::quiet_NaN()
                              : sum == 0 ? nothing
-                                        : greatest + std::log(sum);
+                                        : greatest + natural_log(sum);
         constexpr Index at_once = 64;
         for (Index c = 0; c < s.value_dim; c += at_once) {
           const Index n = std::min(at_once, s.value_dim - c);
@@ -38,7 +39,7 @@ void merge(std::span<const PartialResult> parts, const AttentionShape& s, const 
           for (const PartialResult& p : parts) {
             const double l = p.log_sum_exp[row];
             if (l == nothing) continue;
-            const double weight = std::exp(l - whole);
+            const double weight = exponential(l - whole);
             for (Index i = 0; i < n; ++i) values[i] += weight * p.output.at(b, h, t)[c + i];
           }
           std::copy_n(values, n, output.at(b, h, t) + c);

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "posenc/core/exp.hpp"
+#include "posenc/core/powers.hpp"
 
 namespace posenc {
 
@@ -17,7 +18,9 @@ struct RowState {
   float maximum = minus_infinity;
   float sum = 0;
 
-  float log_sum_exp() const { return sum == 0.0f ? minus_infinity : maximum + std::log(sum); }
+  float log_sum_exp() const {
+    return sum == 0.0f ? minus_infinity : maximum + static_cast<float>(natural_log(sum));
+  }
 };
 
 namespace softmax_detail {

@@ -50,7 +50,7 @@ Status check_number(const OptionRule& f, double value, double index = -1) {
                  .index = index,
                  .low = f.min,
                  .high = f.max};
-  if (f.multiple > 1 && std::fmod(value, f.multiple) != 0)
+  if (f.multiple > 1 && value / f.multiple != std::trunc(value / f.multiple))
     return fault(f.multiple == 2 ? Errc::not_even : Errc::out_of_range, f,
                  f.multiple == 2 ? "an even integer" : "a multiple of its documented step", value);
   return {};

@@ -12,6 +12,7 @@
 
 #include "posenc/core/exp.hpp"
 #include "posenc/core/lanes.hpp"
+#include "posenc/core/powers.hpp"
 
 namespace posenc {
 
@@ -94,7 +95,7 @@ inline void rotate_polar_back(const Rotation& r, View2<const float> given, View2
     for (Index i = 0; i < r.pairs; ++i) {
       const float along = a[i] * cos[i] + b[i] * sin[i];
       // The slope of softplus; a key that is hidden has no part in it, whatever it holds.
-      a[i] = along == 0 ? 0.0f : along / (1 + std::exp(-given.row(t)[i]));
+      a[i] = along == 0 ? 0.0f : static_cast<float>(along / (1 + exponential(-given.row(t)[i])));
     }
   }
 }

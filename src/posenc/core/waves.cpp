@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "posenc/core/lanes.hpp"
 #include "posenc/core/machine.hpp"
+#include "posenc/core/quarter_turns.hpp"
 #include "posenc/core/register_tile.hpp"
 
 namespace posenc {
@@ -58,6 +60,15 @@ CosineSine cosine_sine(Doubles x) {
           xsimd::bitwise_cast<double>((b ^ differing) ^ ((quadrant << 62) & sign))};
 }
 
+/// Of an angle beyond that.
+void far_cosine_sine(double angle, double& cosine, double& sine) {
+  const auto [count, rest] = quarter_turns(std::abs(angle));
+  cosines_and_sines(&rest, 1, &cosine, &sine);
+  if ((count & 1) != 0) cosine = -std::exchange(sine, cosine);
+  if ((count & 2) != 0) cosine = -cosine, sine = -sine;
+  if (angle < 0) sine = -sine;
+}
+
 /// One vector of angles. Which way an angle goes depends on itself alone and never on its neighbours.
 void whole_vector(const double* angles, double* cosines, double* sines) {
   const Doubles x = Doubles::load_unaligned(angles);
@@ -65,11 +76,8 @@ void whole_vector(const double* angles, double* cosines, double* sines) {
   both.cosine.store_unaligned(cosines);
   both.sine.store_unaligned(sines);
   if (xsimd::all(xsimd::abs(x) <= Doubles(reducible))) return;
-  for (Index i = 0; i < width; ++i) {
-    if (std::abs(angles[i]) <= reducible) continue;
-    cosines[i] = std::cos(angles[i]);
-    sines[i] = std::sin(angles[i]);
-  }
+  for (Index i = 0; i < width; ++i)
+    if (std::abs(angles[i]) > reducible) far_cosine_sine(angles[i], cosines[i], sines[i]);
 }
 
 void store(Doubles first, Doubles second, float* to) { store_rounded<Arch>(first, second, to); }

@@ -11,23 +11,30 @@
 
 namespace posenc {
 
-/// Cosine and sine of each angle, within 2^-52 of the exact value; beyond 2^20 by libm.
+/// Cosine and sine of each angle, within 2^-52 of the exact value.
 void cosines_and_sines(const double* angles, Index count, double* cosines, double* sines);
 
-/// Those of angle(i) for i < count, rounded to float32.
-template <class F>
-void write_cosines_and_sines(Index count, F&& angle, float* cosines, float* sines) {
+/// Calls use(i, cosine, sine) with those of angle(i), for i < count.
+template <class F, class G>
+void for_each_cosine_and_sine(Index count, F&& angle, G&& use) {
   constexpr Index most = 64;
   std::array<double, static_cast<std::size_t>(most)> angles, c, s;
   for (Index first = 0; first < count; first += most) {
     const Index n = count - first < most ? count - first : most;
     for (Index i = 0; i < n; ++i) angles[static_cast<std::size_t>(i)] = angle(first + i);
     cosines_and_sines(angles.data(), n, c.data(), s.data());
-    for (Index i = 0; i < n; ++i) {
-      cosines[first + i] = static_cast<float>(c[static_cast<std::size_t>(i)]);
-      sines[first + i] = static_cast<float>(s[static_cast<std::size_t>(i)]);
-    }
+    for (Index i = 0; i < n; ++i)
+      use(first + i, c[static_cast<std::size_t>(i)], s[static_cast<std::size_t>(i)]);
   }
+}
+
+/// Those of angle(i) for i < count, rounded to float32.
+template <class F>
+void write_cosines_and_sines(Index count, F&& angle, float* cosines, float* sines) {
+  for_each_cosine_and_sine(count, angle, [&](Index i, double cosine, double sine) {
+    cosines[i] = static_cast<float>(cosine);
+    sines[i] = static_cast<float>(sine);
+  });
 }
 
 /// Cosines and sines of position * frequency for a row of up to 64 frequencies.

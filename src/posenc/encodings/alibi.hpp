@@ -7,6 +7,7 @@
 
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/powers.hpp"
 #include "posenc/core/tile_gradients.hpp"
 
 namespace posenc {
@@ -140,9 +141,9 @@ class Alibi : public EncodingDefaults {
         scale_(static_cast<float>(o.slope_scale)) {}
 
   static double series(int head, int heads, double bias_max) {
-    const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(heads)));
-    if (head < power) return std::exp2(-bias_max * (head + 1) / power);
-    return std::exp2(-bias_max * (2 * (head - power) + 1) / (2.0 * power));
+    const int first = static_cast<int>(std::bit_floor(static_cast<unsigned>(heads)));
+    if (head < first) return power(2, -bias_max * (head + 1) / first);
+    return power(2, -bias_max * (2 * (head - first) + 1) / (2.0 * first));
   }
 
   /// To nearest, ties to even.

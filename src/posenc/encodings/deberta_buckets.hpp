@@ -11,8 +11,8 @@
 #include <cmath>
 #include <optional>
 
-#include "posenc/core/logarithm.hpp"
 #include "posenc/core/natural.hpp"
+#include "posenc/core/powers.hpp"
 
 namespace posenc {
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/powers.hpp"
 #include "posenc/core/tile_distances.hpp"
 #include "posenc/core/tile_gradients.hpp"
 
@@ -160,7 +161,7 @@ class DynamicBias : public EncodingDefaults {
   }
   double slope(double x) const {
     if (o_.activation == Activation::relu) return x > 0 ? 1 : 0;
-    const double gate = 1 / (1 + std::exp(-x));
+    const double gate = 1 / (1 + exponential(-x));
     return gate * (1 + x * (1 - gate));
   }
 
@@ -170,7 +171,7 @@ class DynamicBias : public EncodingDefaults {
                  double* sums) const {
     const Index n = width();
     const double x =
-        o_.log_distance ? std::copysign(std::log1p(std::abs(distance)), distance) : distance;
+        o_.log_distance ? std::copysign(natural_log_1p(std::abs(distance)), distance) : distance;
     double* const before = sums + start(6);
     double* const after = before + (layers() + 1) * n;
     double *own = after + (layers() + 1) * n, *below = own + n;
@@ -216,13 +217,13 @@ class DynamicBias : public EncodingDefaults {
   }
   float activate(double x) const {
     return static_cast<float>(o_.activation == Activation::relu ? std::max(x, 0.0)
-                                                                : x / (1 + std::exp(-x)));
+                                                                : x / (1 + exponential(-x)));
   }
 
   /// The last layer before the outputs; `units` has room for two.
   const float* evaluate(double distance, float* units) const {
     const double x =
-        o_.log_distance ? std::copysign(std::log1p(std::abs(distance)), distance) : distance;
+        o_.log_distance ? std::copysign(natural_log_1p(std::abs(distance)), distance) : distance;
     const Index n = width();
     for (Index u = 0; u < n; ++u)
       units[u] = activate(o_.hidden_weight.data.data()[u] * x + o_.hidden_bias.data.data()[u]);

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/powers.hpp"
 #include "posenc/core/tile_distances.hpp"
 #include "posenc/core/tile_gradients.hpp"
 
@@ -67,7 +68,7 @@ class Fire : public EncodingDefaults {
 
   static Result<Fire> make(Options&& o) {
     const double threshold = std::abs(o.l * o.multiplier);
-    if (std::log1p(std::abs(o.c) * threshold) + o.epsilon == 0)
+    if (natural_log_1p(std::abs(o.c) * threshold) + o.epsilon == 0)
       return Error{.code = Errc::out_of_range,
                    .field = o.c == 0 ? "c" : "l",
                    .expected = "such that the denominator at position 0 is not 0",
@@ -212,7 +213,7 @@ class Fire : public EncodingDefaults {
     return std::abs(distance) / (1 + c_ * std::abs(distance));
   }
 
-  double psi(double distance) const { return std::log1p(c_ * std::abs(distance)); }
+  double psi(double distance) const { return natural_log_1p(c_ * std::abs(distance)); }
 
   /// A unit w x + b turns on or off at -b/w; between two such places every head is linear in x >=
   /// 0.

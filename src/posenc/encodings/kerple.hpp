@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "posenc/core/logarithm.hpp"
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/powers.hpp"
 #include "posenc/core/tile_distances.hpp"
 #include "posenc/core/tile_gradients.hpp"
 
@@ -91,8 +91,8 @@ class Kerple : public EncodingDefaults {
     add_by_distance<Arch>(t, 1.0f, [&](double first, Index n, float* out) {
       for (Index c = 0; c < n; ++c) {
         const double d = distance(first + static_cast<double>(c));
-        out[c] =
-            static_cast<float>(-r1 * (o_.kind == Kind::log ? std::log1p(r2 * d) : std::pow(d, r2)));
+        out[c] = static_cast<float>(-r1 *
+                                    (o_.kind == Kind::log ? natural_log_1p(r2 * d) : power(d, r2)));
       }
     });
   }
@@ -109,7 +109,7 @@ class Kerple : public EncodingDefaults {
       const double d = distance(relative);
       if (d == 0) return;
       const bool log = o_.kind == Kind::log;
-      const double base = log ? std::log1p(r2 * d) : std::pow(d, r2);
+      const double base = log ? natural_log_1p(r2 * d) : power(d, r2);
       by_r1 -= by * base;
       by_r2 -= by * r1 * (log ? d / (1 + r2 * d) : base * natural_log(d));
     });
@@ -142,7 +142,7 @@ class Kerple : public EncodingDefaults {
     const auto fill = [&](double first, Index n, float* out) {
       for (Index c = 0; c < n; ++c) {
         const double d = distance(first + static_cast<double>(c));
-        out[c] = d == 0 ? 1.0f : static_cast<float>(std::exp(-w1 * std::pow(d, w2)));
+        out[c] = d == 0 ? 1.0f : static_cast<float>(exponential(-w1 * power(d, w2)));
       }
     };
     for_each_row_by_distance(t, fill, [&](Index i, const float* factors) {
@@ -161,8 +161,8 @@ class Kerple : public EncodingDefaults {
         float& by = g.gradient.row(i)[j];
         const double d = distance(g.tile.k_pos[j] - g.tile.q_pos[i]);
         if (by == 0 || d == 0) continue;
-        const double power = std::pow(d, w2), factor = std::exp(-w1 * power);
-        const double each = by * factor * g.tile.scores.row(i)[j] * power;
+        const double raised = power(d, w2), factor = exponential(-w1 * raised);
+        const double each = by * factor * g.tile.scores.row(i)[j] * raised;
         by_w1 -= each;
         by_w2 -= each * w1 * natural_log(d);
         by = static_cast<float>(by * factor);

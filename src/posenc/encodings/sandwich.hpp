@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/powers.hpp"
 #include "posenc/core/tile_distances.hpp"
+#include "posenc/core/waves.hpp"
 
 namespace posenc {
 
@@ -55,12 +57,15 @@ class Sandwich : public EncodingDefaults {
     auto steps = Buffer<double>::make(pairs * 2 * span);
     if (!steps) return steps.error();
     for (std::size_t i = 0; i < pairs; ++i) {
-      (*frequencies)[i] = std::pow(o.base, -2.0 * (static_cast<double>(i) + o.start) / o.dim);
-      for (std::size_t c = 0; c < span; ++c) {
-        const double angle = static_cast<double>(c) * (*frequencies)[i];
-        (*steps)[(2 * i) * span + c] = std::cos(angle);
-        (*steps)[(2 * i + 1) * span + c] = std::sin(angle);
-      }
+      const double frequency = power(o.base, -2.0 * (static_cast<double>(i) + o.start) / o.dim);
+      (*frequencies)[i] = frequency;
+      double *cosines = steps->data() + 2 * i * span, *sines = cosines + span;
+      for_each_cosine_and_sine(
+          span, [&](Index c) { return static_cast<double>(c) * frequency; },
+          [&](Index c, double cosine, double sine) {
+            cosines[c] = cosine;
+            sines[c] = sine;
+          });
     }
     return Sandwich(o, std::move(*frequencies), std::move(*steps));
   }
@@ -89,13 +94,14 @@ class Sandwich : public EncodingDefaults {
   void fill(double first, Index n, double factor, float* out) const {
     std::array<double, static_cast<std::size_t>(span)> sums;
     sums.fill(-static_cast<double>(frequencies_.size()));
-    for (std::size_t i = 0; i < frequencies_.size(); ++i) {
-      const double angle = first * frequencies_[i], cosine = std::cos(angle),
-                   sine = std::sin(angle);
-      const double* steps = steps_.data() + 2 * i * span;
-      for (std::size_t c = 0; c < static_cast<std::size_t>(n); ++c)
-        sums[c] += cosine * steps[c] - sine * steps[span + c];
-    }
+    for_each_cosine_and_sine(
+        static_cast<Index>(frequencies_.size()),
+        [&](Index i) { return first * frequencies_[static_cast<std::size_t>(i)]; },
+        [&](Index i, double cosine, double sine) {
+          const double* steps = steps_.data() + 2 * i * span;
+          for (Index c = 0; c < n; ++c)
+            sums[static_cast<std::size_t>(c)] += cosine * steps[c] - sine * steps[span + c];
+        });
     for (Index c = 0; c < n; ++c)
       out[c] = static_cast<float>(factor * sums[static_cast<std::size_t>(c)]);
   }

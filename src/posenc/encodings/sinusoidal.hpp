@@ -7,6 +7,7 @@
 
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/powers.hpp"
 #include "posenc/core/waves.hpp"
 
 namespace posenc {
@@ -74,7 +75,7 @@ class Sinusoidal : public EncodingDefaults {
                                    ? static_cast<double>(o.dim) / 2
                                    : std::max(static_cast<double>(half) - 1, 1.0);
     for (std::size_t i = 0; i <= half; ++i)
-      (*frequencies)[i] = std::pow(o.base, -static_cast<double>(i) / denominator);
+      (*frequencies)[i] = power(o.base, -static_cast<double>(i) / denominator);
     return Sinusoidal(o, std::move(*frequencies));
   }
 

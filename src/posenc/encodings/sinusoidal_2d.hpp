@@ -7,6 +7,8 @@
 
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/powers.hpp"
+#include "posenc/core/waves.hpp"
 
 namespace posenc {
 
@@ -67,7 +69,7 @@ class Sinusoidal2d : public EncodingDefaults {
     auto frequencies = Buffer<double>::make(pairs);
     if (!frequencies) return frequencies.error();
     for (std::size_t i = 0; i < pairs; ++i)
-      (*frequencies)[i] = std::pow(o.base, -static_cast<double>(i) / static_cast<double>(pairs));
+      (*frequencies)[i] = power(o.base, -static_cast<double>(i) / static_cast<double>(pairs));
     return Sinusoidal2d(std::move(o), std::move(*frequencies));
   }
 
@@ -84,11 +86,12 @@ class Sinusoidal2d : public EncodingDefaults {
       for (Index t = 0; t < b.rows.rows; ++t) {
         const double at = coordinate(axis, b.positions.axis(axis)[t]);
         float* x = b.rows.row(t) + part * 2 * pairs;
-        for (Index i = 0; i < pairs; ++i) {
-          const double angle = at * frequencies_[static_cast<std::size_t>(i)];
-          x[i * step] += static_cast<float>(std::sin(angle));
-          x[i * step + cosines] += static_cast<float>(std::cos(angle));
-        }
+        for_each_cosine_and_sine(
+            pairs, [&](Index i) { return at * frequencies_[static_cast<std::size_t>(i)]; },
+            [&](Index i, double cosine, double sine) {
+              x[i * step] += static_cast<float>(sine);
+              x[i * step + cosines] += static_cast<float>(cosine);
+            });
       }
     }
   }

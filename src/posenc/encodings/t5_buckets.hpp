@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "posenc/core/natural.hpp"
+#include "posenc/core/powers.hpp"
 #include "posenc/core/view.hpp"
 
 namespace posenc {
@@ -24,7 +25,7 @@ inline Result<Buffer<Index>> t5_bucket_starts(Index buckets, Index max_distance)
   const double ratio = static_cast<double>(max_distance) / static_cast<double>(exact);
   for (Index k = 0; k < steps; ++k) {
     const double estimate = static_cast<double>(exact) *
-                            std::pow(ratio, static_cast<double>(k) / static_cast<double>(steps));
+                            power(ratio, static_cast<double>(k) / static_cast<double>(steps));
     Index start = static_cast<Index>(std::ceil(estimate));
     // pow is right to about 1e-15; only where it lands on an integer to 1e-9 can it mislead.
     const double nearest = std::round(estimate);

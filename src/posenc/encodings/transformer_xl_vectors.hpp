@@ -8,6 +8,7 @@
 
 #include "posenc/core/kept_blocks.hpp"
 #include "posenc/core/options.hpp"
+#include "posenc/core/powers.hpp"
 #include "posenc/core/vector_table.hpp"
 #include "posenc/core/waves.hpp"
 
@@ -87,11 +88,12 @@ class RelativeVectors {
 
   /// R of a distance in float64, for gradients.
   void fill_waves(double distance, double* out) const {
-    for (Index e = 0; e < width_ / 2; ++e) {
-      const double angle = distance * frequencies_.data()[e];
-      out[e] = std::sin(angle);
-      out[width_ / 2 + e] = std::cos(angle);
-    }
+    for_each_cosine_and_sine(
+        width_ / 2, [&](Index e) { return distance * frequencies_.data()[e]; },
+        [&](Index e, double cosine, double sine) {
+          out[e] = sine;
+          out[width_ / 2 + e] = cosine;
+        });
   }
 
  private:
@@ -148,7 +150,7 @@ class RelativeVectors {
     if (!frequencies) return frequencies.error();
     for (Index e = 0; e < width_ / 2; ++e)
       frequencies->data()[e] =
-          std::pow(base, -2.0 * static_cast<double>(e) / static_cast<double>(width_));
+          power(base, -2.0 * static_cast<double>(e) / static_cast<double>(width_));
     frequencies_ = std::move(*frequencies);
     return {};
   }

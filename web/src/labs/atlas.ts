@@ -16,6 +16,7 @@ import { EncodingControls } from '../parts/encoding-controls.ts';
 import { NumberTable } from '../parts/number-table.ts';
 import { offer } from '../parts/programs.ts';
 import { copy } from '../parts/save.ts';
+import { inSheet } from '../parts/sheet.ts';
 import { isDark, onTheme } from '../theme.ts';
 import { atlasCursor } from './atlas-cursor.ts';
 import { curveExports, mapExports, numbersOf, type Shown } from './atlas-export.ts';
@@ -83,6 +84,12 @@ export class AtlasLab {
     const shown = (): Shown | undefined => this.#shown();
     this.#map.stage.root.id = 'atlas-map';
     this.#curves.stage.root.id = 'atlas-curve';
+    const parameters = box(
+      'controls-box',
+      h('h3', { class: 'visually-hidden' }, 'Parameters'),
+      this.#controls.root,
+      box('controls', this.#length.root, this.#logarithmic.root),
+    );
     byId('atlas-body').append(
       this.#gallery.root,
       box(
@@ -117,18 +124,10 @@ export class AtlasLab {
           this.#table.root,
           box('what', h('h3', {}, 'What to notice'), this.#notice),
         ),
-        box(
-          'atlas-side',
-          box(
-            'controls-box',
-            h('h3', { class: 'visually-hidden' }, 'Parameters'),
-            this.#controls.root,
-            box('controls', this.#length.root, this.#logarithmic.root),
-          ),
-          this.#facts,
-        ),
+        box('atlas-side', parameters, this.#facts),
       ),
     );
+    inSheet('atlas', parameters);
     const guess = atlasQuestion(engine, store, () => this.#picture);
     byId('atlas-body').prepend(guess.root);
     guess.show();

@@ -5,6 +5,8 @@ import { scientific } from '../draw/scale.ts';
 import { type Engine, problemOf } from '../engine.ts';
 import { type EncodingInfo, sitesInWords } from '../model/manifest.ts';
 import type { Settings } from '../model/settings.ts';
+import { formula } from '../parts/formula.ts';
+import formulas from '../parts/formula.ts?written';
 
 /** Weights are at most 1; a few units in the last place of float32, after exponentials, are still "unchanged". */
 const unchanged = 2e-5;
@@ -39,7 +41,7 @@ export function facts(engine: Engine, info: EncodingInfo, settings: Settings): H
     'facts',
     h('h3', {}, info.title),
     h('p', { class: 'facts-summary' }, info.summary),
-    h('p', { class: 'formula', role: 'math', 'aria-label': info.formula }, info.formula),
+    formula(info.formula, formulas[info.id]),
     h(
       'dl',
       {},

@@ -34,15 +34,15 @@ class Fill {
   void float32() const {
     for (Index t = 0; t < b_.positions.count; ++t) {
       float *cosines = b_.out.row(t), *sines = cosines + pairs_;
-      for (Index i = 0; i < pairs_; ++i) {
-        const Index axis = axis_of(i);
-        const auto frequency =
-            static_cast<float>(plan_.inverse_frequencies[static_cast<std::size_t>(i)]);
-        const float angle = static_cast<float>(coordinate(axis, t)) * frequency;
-        const auto factor = static_cast<float>(factor_of(i, b_.positions.axis(axis)[t]));
-        cosines[i] = std::cos(angle) * factor;
-        sines[i] = std::sin(angle) * factor;
-      }
+      const auto angle = [&](Index i) -> double {
+        return static_cast<float>(coordinate(axis_of(i), t)) *
+               static_cast<float>(plan_.inverse_frequencies[static_cast<std::size_t>(i)]);
+      };
+      for_each_cosine_and_sine(pairs_, angle, [&](Index i, double cosine, double sine) {
+        const auto factor = static_cast<float>(factor_of(i, b_.positions.axis(axis_of(i))[t]));
+        cosines[i] = static_cast<float>(cosine) * factor;
+        sines[i] = static_cast<float>(sine) * factor;
+      });
     }
   }
 

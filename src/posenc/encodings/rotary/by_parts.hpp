@@ -5,7 +5,7 @@
 
 #include <numbers>
 
-#include "posenc/core/logarithm.hpp"
+#include "posenc/core/powers.hpp"
 #include "posenc/encodings/rotary/ntk.hpp"
 
 namespace posenc {

@@ -3,6 +3,7 @@
 /// leaves the first as it is.
 #pragma once
 
+#include "posenc/core/powers.hpp"
 #include "posenc/encodings/rotary/rotary.hpp"
 
 namespace posenc {
@@ -10,7 +11,7 @@ namespace posenc {
 /// base · alpha^(r/(r−2)): frequency 0 stays 1, and the last one is divided by exactly alpha.
 inline double ntk_base(double base, double alpha, Index rotary_dim) {
   const double r = static_cast<double>(rotary_dim);
-  return base * std::pow(alpha, r / (r - 2));
+  return base * power(alpha, r / (r - 2));
 }
 
 /// One pair is first and last at once, and the exponent has no value.

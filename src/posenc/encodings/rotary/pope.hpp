@@ -8,6 +8,7 @@
 
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/powers.hpp"
 #include "posenc/core/tile_gradients.hpp"
 #include "posenc/core/waves.hpp"
 
@@ -71,8 +72,7 @@ class Pope : public EncodingDefaults {
 
   Plan plan(double, double* frequencies) const {
     for (Index c = 0; c < o_.head_dim; ++c)
-      frequencies[c] =
-          std::pow(o_.base, -static_cast<double>(c) / static_cast<double>(o_.head_dim));
+      frequencies[c] = power(o_.base, -static_cast<double>(c) / static_cast<double>(o_.head_dim));
     return {.inverse_frequencies = {frequencies, static_cast<std::size_t>(o_.head_dim)},
             .rotation = rotation()};
   }

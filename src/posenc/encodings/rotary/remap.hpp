@@ -3,7 +3,7 @@
 /// copies of queries and keys, and a rule that picks one for each pair of positions.
 #pragma once
 
-#include "posenc/core/logarithm.hpp"
+#include "posenc/core/powers.hpp"
 #include "posenc/encodings/rotary/rotary.hpp"
 
 namespace posenc {

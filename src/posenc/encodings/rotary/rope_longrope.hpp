@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "posenc/core/logarithm.hpp"
+#include "posenc/core/powers.hpp"
 #include "posenc/encodings/rotary/rotary.hpp"
 
 namespace posenc {

@@ -60,7 +60,10 @@ class RopeMixed : public EncodingDefaults {
   Rotation rotation() const { return {.layout = o_.layout, .pairs = pairs(), .partner = pairs()}; }
 
   Plan plan(double, double* frequencies) const {
-    for (Index i = 0; i < pairs(); ++i) frequencies[i] = std::hypot(along(0, 0)[i], along(1, 0)[i]);
+    for (Index i = 0; i < pairs(); ++i) {
+      const double x = along(0, 0)[i], y = along(1, 0)[i];
+      frequencies[i] = std::sqrt(x * x + y * y);
+    }
     return {.inverse_frequencies = {frequencies, static_cast<std::size_t>(pairs())},
             .rotation = rotation()};
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "posenc/core/logarithm.hpp"
+#include "posenc/core/powers.hpp"
 #include "posenc/encodings/rotary/ntk.hpp"
 
 namespace posenc {
@@ -58,7 +58,7 @@ struct RopeNtkSchedule : ScheduleDefaults {
     const Real f = rotary_frequency<Real>(base, rotary_dim, pair);
     if (o.variant == NtkVariant::fixed) return f;
     const double part = 2 * static_cast<double>(pair + 1) / static_cast<double>(rotary_dim);
-    return f * static_cast<Real>(std::exp(-natural_log(o.factor) * std::pow(part, o.exponent)));
+    return f * static_cast<Real>(exponential(-natural_log(o.factor) * power(part, o.exponent)));
   }
 
   const Options& o;

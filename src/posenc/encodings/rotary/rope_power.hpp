@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "posenc/core/powers.hpp"
 #include "posenc/encodings/rotary/rotary.hpp"
 
 namespace posenc {
@@ -37,7 +38,7 @@ struct RopePowerSchedule : ScheduleDefaults {
   Real frequency(Index pair) const {
     const Real left = Real(1) - static_cast<Real>(2 * pair) / static_cast<Real>(rotary_dim);
     return rotary_frequency<Real>(o.base, rotary_dim, pair) / static_cast<Real>(o.factor) *
-           std::pow(left, static_cast<Real>(o.exponent));
+           static_cast<Real>(power(left, static_cast<Real>(o.exponent)));
   }
 
   const Options& o;

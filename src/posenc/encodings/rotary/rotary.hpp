@@ -11,6 +11,7 @@
 
 #include "posenc/core/encoding.hpp"
 #include "posenc/core/position_rules.hpp"
+#include "posenc/core/powers.hpp"
 #include "posenc/encodings/rotary/angles.hpp"
 
 namespace posenc {
@@ -50,7 +51,7 @@ constexpr auto rotary_fields(Own... own) {
 template <std::floating_point Real>
 Real rotary_period(double base, Index rotary_dim, Index pair) {
   const Real exponent = static_cast<Real>(2 * pair) / static_cast<Real>(rotary_dim);
-  return std::pow(static_cast<Real>(base), exponent);
+  return static_cast<Real>(power(static_cast<Real>(base), exponent));
 }
 
 /// base^(-2i/r); in float32 by the operations of the reference: 1 / base^(2i/r).

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "posenc/core/logarithm.hpp"
+#include "posenc/core/powers.hpp"
 #include "posenc/encodings/rotary/rotary.hpp"
 
 namespace posenc {
@@ -69,7 +69,7 @@ struct XposSchedule : ScheduleDefaults {
   double amplitude(const AngleBlock& b, Index pair, double position) const {
     const double zeta = (2 * static_cast<double>(pair) + 0.4 * width) / (1.4 * width);
     const double exponent = (position - o.center) / o.scale_base;
-    return std::pow(zeta, b.role == Role::query ? exponent : -exponent);
+    return power(zeta, b.role == Role::query ? exponent : -exponent);
   }
 
   const Options& o;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "posenc/core/powers.hpp"
 #include "posenc/encodings/window/window_bias.hpp"
 
 namespace posenc {
@@ -87,7 +88,7 @@ class SwinV2 : public WindowBias {
     const double size = trained > 0 ? trained : o.window[axis];
     if (size == 1) return 0;
     const double c = 8 * offset / (size - 1);
-    return std::copysign(std::log1p(std::abs(c)) / (3 * std::numbers::ln2), c);
+    return std::copysign(natural_log_1p(std::abs(c)) / (3 * std::numbers::ln2), c);
   }
 
   static constexpr std::array<std::string_view, 3> gradients{"hiddenWeight", "hiddenBias",
@@ -135,7 +136,7 @@ class SwinV2 : public WindowBias {
       for (Index h = 0; h < o.heads; ++h) sums.data()[h] += o.out_weight.row(h)[u] * unit;
     }
     for (Index h = 0; h < o.heads; ++h)
-      to.at(h, entry) = static_cast<float>(16 / (1 + std::exp(-sums.data()[h])));
+      to.at(h, entry) = static_cast<float>(16 / (1 + exponential(-sums.data()[h])));
   }
 
   Options o_;

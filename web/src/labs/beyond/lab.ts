@@ -13,6 +13,7 @@ import { Guess } from '../../parts/guess.ts';
 import { PlotPanel } from '../../parts/plot-panel.ts';
 import { offer } from '../../parts/programs.ts';
 import { copy } from '../../parts/save.ts';
+import { inSheet } from '../../parts/sheet.ts';
 import { beyondCode } from './code.ts';
 import { beyondNotice, type Look, type Panels, panels } from './figures.ts';
 import { saveSummary, summary } from './summary.ts';
@@ -168,8 +169,9 @@ class BeyondLab {
         ),
       ]),
     );
+    const inputs = box('beyond-inputs', ...Object.values(this.#numbers).map(({ root }) => root));
     byId('beyond-body').append(
-      box('beyond-inputs', ...Object.values(this.#numbers).map(({ root }) => root)),
+      inputs,
       this.#choices(),
       ...(lists.length
         ? [
@@ -198,6 +200,7 @@ class BeyondLab {
         ),
       ),
     );
+    inSheet('beyond', inputs);
     byId('beyond-body').prepend(this.#guess.root);
     store.subscribe((state, previous) => {
       if (differ(state.values, previous.values, ...own)) this.#redraw();

@@ -8,6 +8,7 @@ import type { Guess } from '../../parts/guess.ts';
 import { PlotPanel } from '../../parts/plot-panel.ts';
 import { offer } from '../../parts/programs.ts';
 import { copy } from '../../parts/save.ts';
+import { inSheet } from '../../parts/sheet.ts';
 import { onTheme } from '../../theme.ts';
 import type { Who } from '../../train/protocol.ts';
 import { fixed } from '../../train/run.ts';
@@ -78,6 +79,7 @@ class TrainLab {
         button('Copy as PyTorch', () => void copy(this.#torch(), 'Code')),
       ),
     );
+    inSheet('train', ...this.#controls.roots);
     store.subscribe((state, previous) => {
       if (state.values === previous.values) return;
       const [now, then] = [state.values, previous.values];

@@ -15,6 +15,7 @@ import { layerCode } from '../../parts/layer-code.ts';
 import { PlotPanel } from '../../parts/plot-panel.ts';
 import { offer } from '../../parts/programs.ts';
 import { copy } from '../../parts/save.ts';
+import { inSheet } from '../../parts/sheet.ts';
 import { SquareMaps } from '../../parts/square-maps.ts';
 import { isDark, onTheme } from '../../theme.ts';
 import { WordsControls } from './controls.ts';
@@ -111,6 +112,8 @@ class WordsLab {
     this.#controls = new WordsControls((values, committed) => store.put(values, committed));
     const button = (text: string, click: () => void, primary = false): HTMLButtonElement =>
       h('button', { type: 'button', click, ...(primary ? { class: 'primary' } : {}) }, text);
+    const switches = box('words-switches', ...this.#controls.above);
+    const controls = box('words-controls', ...this.#controls.below);
     byId('words-body').append(
       box('type-row', h('label', { for: 'words-text' }, 'Your words'), this.#text, this.#hint),
       box(
@@ -120,14 +123,14 @@ class WordsLab {
         button('Shuffle the words', () => this.#shuffle(), true),
         button('As typed', () => store.put({ mix: '' })),
       ),
-      box('words-switches', ...this.#controls.above),
+      switches,
       this.#problem,
       this.#maps.root,
       box('words-answer', box('what', h('h3', {}, 'What to notice'), this.#notice), this.#tiles),
       this.#heads.root,
       this.#row.root,
       this.#panel.root,
-      box('words-controls', ...this.#controls.below),
+      controls,
       box(
         'button-row',
         button('All weights as CSV', () => this.#save(saveCsv)),
@@ -136,6 +139,7 @@ class WordsLab {
         button('Copy B as code', () => void copy(this.#code(1), 'Code')),
       ),
     );
+    inSheet('words', switches, controls);
     byId('words-body').prepend(this.#guess.root);
     store.subscribe((state, previous) => {
       if (state.encoding !== previous.encoding || differ(state.values, previous.values, ...own))
