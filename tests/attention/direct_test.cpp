@@ -30,7 +30,7 @@ TYPED_TEST(Direct, MultipliesRowsAsTheyLieAndWritesNothingElse) {
         for (Index gap : {0, 3}) {
           const Index stride = depth + gap, out_stride = keys + 2;
           const Array<float> q = random.floats(rows * stride), k = random.floats(keys * stride);
-          Array<float> out(rows * out_stride, 100.0f);
+          Array<float> out(direct_rows_of(rows) * out_stride, 100.0f);
           Array<float> laid_out(interleaved_size<TypeParam>(rows, depth));
           interleave_rows<TypeParam>({q.data(), rows, depth, stride}, laid_out.data());
           dot_rows<TypeParam>(laid_out.data(), rows, {k.data(), keys, depth, stride}, out.data(),
@@ -54,7 +54,8 @@ TYPED_TEST(Direct, SumsWeightedRowsAndWritesNothingElse) {
         Random random(static_cast<std::uint64_t>(width * 1000 + rows * 100 + keys));
         for (Index gap : {0, 3}) {
           const Index stride = width + gap, out_stride = width + 1;
-          const Array<float> w = random.floats(rows * 20), v = random.floats(keys * stride + 1);
+          const Array<float> w = random.floats(direct_rows_of(rows) * 20),
+                             v = random.floats(keys * stride + 1);
           Array<float> out(rows * out_stride, 1.0f);
           Array<float> sums(interleaved_size<TypeParam>(rows, width));
           add_weighted_rows<TypeParam>({w.data(), rows, keys, 20}, {v.data(), keys, width, stride},

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "posenc/core/register_tile.hpp"
 
@@ -35,14 +36,19 @@ POSENC_INLINE inline void with_touches(Index count, const float* ahead, const F&
   }
 }
 
-/// Query rows that the kernels take at once; what is left of them goes one by one.
+/// Query rows that the kernels take at once: 4 of them, and of what is left 2 or 1. Three make a group with
+/// a row of nothing, since two and one take longer.
 inline constexpr Index direct_group = 4;
+constexpr Index group_of(Index left) { return left >= 3 ? direct_group : left; }
 
-/// Keys of a step of the first product: 8 accumulators for 4 query rows, for one row 4, whose sums
-/// of lanes leave as one vector. With 4 rows each key is loaded once: 39 GFLOP/s where 2 rows x 4 keys
-/// reached 32.
+/// Keys of a step of the first product: 8 accumulators for 4 and for 2 query rows, for one row 4, whose
+/// sums of lanes leave as one vector. With 4 rows each key is loaded once: 39 GFLOP/s where 2 rows x
+/// 4 keys reached 32.
 template <Index Rows>
 inline constexpr Index step_keys = Rows == direct_group ? 2 : 4;
+/// Values of a step of the second one, whose weights stay in 8 registers or 4.
+template <Index Rows>
+inline constexpr Index step_values = Rows == direct_group ? 2 : 4;
 
 /// sums[i] = the sum of the lanes of vector i.
 template <class Arch, Index Count>
@@ -109,7 +115,7 @@ void dot_group(const float* q, const View2<const float>& k, bool looks_ahead, fl
   }
 }
 
-/// sums[c][r] += sum over j of w[r][j] v[j][c] for vectors c, `Rows` rows and `Values` values, 1 or 2;
+/// sums[c][r] += sum over j of w[r][j] v[j][c] for vectors c, `Rows` rows and `Values` values;
 /// from one vector c to the next it is `step` floats. Whole rows one after the other are what
 /// prefetchers follow best: with sums in registers, and so columns of 8 or 16 values at a time, it
 /// read 13 GB/s from memory and not 15.
@@ -141,18 +147,28 @@ void add_values(const float* w, Index w_stride, const float* v, Index v_stride, 
 template <class Arch, Index Rows>
 void add_group(const float* w, Index w_stride, const View2<const float>& v, bool looks_ahead,
                float* sums) {
-  constexpr Index step = Rows * lanes<Arch>, distance = 4;
-  const Index last_ahead = looks_ahead && v.stride == v.cols ? v.rows - distance - 2 : -1;
+  constexpr Index count = step_values<Rows>, distance = 2 * count, step = Rows * lanes<Arch>;
+  const Index last_ahead = looks_ahead && v.stride == v.cols ? v.rows - distance - count : -1;
   Index j = 0;
-  for (; j + 2 <= v.rows; j += 2) {
+  for (; j + count <= v.rows; j += count) {
     const bool look = j <= last_ahead;
-    add_values<Arch, Rows, 2>(w + j, w_stride, v.row(j), v.stride, v.cols,
-                              look ? v.row(j + distance) : nullptr, sums, step);
+    add_values<Arch, Rows, count>(w + j, w_stride, v.row(j), v.stride, v.cols,
+                                  look ? v.row(j + distance) : nullptr, sums, step);
   }
-  if (j < v.rows)
+  for (; j < v.rows; ++j)
     for (Index r = 0; r < Rows; ++r)
       add_values<Arch, 1, 1>(w + r * w_stride + j, 0, v.row(j), 0, v.cols, nullptr,
                              sums + r * lanes<Arch>, step);
+}
+
+/// Calls `f(first, size)`, size a constant, for each group of rows.
+template <class F>
+void for_each_group(Index rows, F&& f) {
+  using Full = std::integral_constant<Index, direct_group>;
+  Index i = 0;
+  for (; group_of(rows - i) == direct_group; i += direct_group) f(i, Full{});
+  if (rows - i == 2) f(i, std::integral_constant<Index, 2>{});
+  if (rows - i == 1) f(i, std::integral_constant<Index, 1>{});
 }
 
 /// Where the vectors of row i begin among `rows` that are interleaved, and how far they are apart.
@@ -160,26 +176,30 @@ template <class Arch>
 struct Interleaved {
   Index first, step;
   Interleaved(Index i, Index rows, Index padded) {
-    const Index group = i / direct_group * direct_group;
-    const bool alone = group + direct_group > rows;
+    const Index group = i / direct_group * direct_group, size = group_of(rows - group);
     // Rows of no width may have no memory to point into.
-    first = alone || padded == 0 ? i * padded : group * padded + (i - group) * lanes<Arch>;
-    step = alone ? lanes<Arch> : direct_group * lanes<Arch>;
+    first = padded == 0 ? 0 : group * padded + (i - group) * lanes<Arch>;
+    step = size * lanes<Arch>;
   }
 };
 
 }  // namespace direct_detail
 
+/// Rows that the kernels read and write, those of nothing included.
+constexpr Index direct_rows_of(Index rows) {
+  return rows % direct_detail::direct_group == 3 ? rows + 1 : rows;
+}
 /// Floats that interleaved rows take.
 template <class Arch>
 constexpr Index interleaved_size(Index rows, Index cols) {
-  return rows * round_up(cols, lanes<Arch>);
+  return direct_rows_of(rows) * round_up(cols, lanes<Arch>);
 }
-/// Rows in groups of four, of each group vector by vector, so that one pointer reaches all four; what
-/// is left of them one after the other.
+/// Rows in groups of four, of each group vector by vector, so that one pointer reaches all four; two
+/// or one that are left among themselves.
 template <class Arch>
 void interleave_rows(View2<const float> rows, float* out) {
   const Index padded = round_up(rows.cols, lanes<Arch>);
+  std::fill_n(out, interleaved_size<Arch>(rows.rows, rows.cols), 0.0f);
   for (Index i = 0; i < rows.rows; ++i) {
     const direct_detail::Interleaved<Arch> to(i, rows.rows, padded);
     float* at = out + to.first;
@@ -204,28 +224,26 @@ void add_interleaved(const float* from, View2<float> rows) {
   }
 }
 
-/// out[i][j] = q[i] · k[j] for `rows` interleaved queries.
+/// out[i][j] = q[i] · k[j] for `rows` interleaved queries; `out` has direct_rows_of(rows) rows.
 template <class Arch>
 void dot_rows(const float* q, Index rows, View2<const float> k, float* out, Index out_stride) {
   using namespace direct_detail;
   const Index padded = round_up(k.cols, lanes<Arch>);
-  Index i = 0;
-  for (; i + direct_group <= rows; i += direct_group)
-    dot_group<Arch, direct_group>(q + i * padded, k, i == 0, out + i * out_stride, out_stride);
-  for (; i < rows; ++i)
-    dot_group<Arch, 1>(q + i * padded, k, i == 0, out + i * out_stride, out_stride);
+  for_each_group(rows, [&](Index i, auto size) {
+    dot_group<Arch, size>(q + i * padded, k, i == 0, out + i * out_stride, out_stride);
+  });
 }
 
-/// sums[i] += sum over j of w[i][j] v[j], for w [rows, v.rows] and interleaved sums.
+/// sums[i] += sum over j of w[i][j] v[j], for w [rows, v.rows] and interleaved sums. Behind w are as many
+/// rows as make direct_rows_of(rows), whatever they hold.
 template <class Arch>
 void add_weighted_rows(View2<const float> w, View2<const float> v, float* sums) {
   using namespace direct_detail;
   const Index padded = round_up(v.cols, lanes<Arch>);
   if (v.cols == 0) return;
-  Index i = 0;
-  for (; i + direct_group <= w.rows; i += direct_group)
-    add_group<Arch, direct_group>(w.row(i), w.stride, v, i == 0, sums + i * padded);
-  for (; i < w.rows; ++i) add_group<Arch, 1>(w.row(i), w.stride, v, i == 0, sums + i * padded);
+  for_each_group(w.rows, [&](Index i, auto size) {
+    add_group<Arch, size>(w.row(i), w.stride, v, i == 0, sums + i * padded);
+  });
 }
 
 /// The same of row i of `rows` alone, and of those values only that `visible(j)` names. Bits are those
@@ -235,15 +253,9 @@ void add_visible_rows(const float* w, Index i, Index rows, const View2<const flo
                       F&& visible) {
   using namespace direct_detail;
   const Interleaved<Arch> own(i, rows, round_up(v.cols, lanes<Arch>));
-  for (Index j = 0; j < v.rows; j += 2) {
-    const bool first = visible(j), second = j + 1 < v.rows && visible(j + 1);
-    if (first && second)
-      add_values<Arch, 1, 2>(w + j, 0, v.row(j), v.stride, v.cols, nullptr, sums + own.first,
-                             own.step);
-    else if (first || second)
-      add_values<Arch, 1, 1>(w + j + !first, 0, v.row(j + !first), 0, v.cols, nullptr,
-                             sums + own.first, own.step);
-  }
+  for (Index j = 0; j < v.rows; ++j)
+    if (visible(j))
+      add_values<Arch, 1, 1>(w + j, 0, v.row(j), 0, v.cols, nullptr, sums + own.first, own.step);
 }
 
 /// Whether no element is NaN or infinite.
