@@ -173,7 +173,7 @@ describe('Lab 4', () => {
       expect(await page.locator('.finding.error').isVisible()).toBe(true);
       expect(await page.locator('#frequencies').isVisible()).toBe(false);
     }
-    expect(await page.locator('#config img').count()).toBe(0);
+    expect(await page.locator('#config-body img').count()).toBe(0);
   });
 
   // In milliseconds: ./run bench --page.
@@ -210,6 +210,24 @@ describe('Lab 4', () => {
     await page.waitForFunction(() =>
       (document.querySelector('#config-text') as HTMLTextAreaElement).value.includes('Llama-2-7b'),
     );
+  });
+
+  it('offers a file where a text is too long for a link', async () => {
+    const { page, complaints, close } = await driver.open('#v1&lab=config');
+    const factors = Array.from({ length: 4000 }, (_, i) => Math.sin(i + 1));
+    const text = JSON.stringify({ ...llama, note: factors });
+    const field = page.locator('#config-text');
+    await field.fill(text);
+    await field.blur();
+    const notice = page.locator('.toast', { hasText: 'too long to travel in a link' });
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      notice.getByRole('button', { name: 'Save as .json' }).click(),
+    ]);
+    expect(readFileSync(await file.path(), 'utf8')).toBe(text);
+    expect(await notice.count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await close();
   });
 
   it('lets no text that took long to unpack take the place of a newer one', async () => {

@@ -6,6 +6,7 @@ import { decimated } from '../../web/src/draw/curve.ts';
 import { scientific, ticks } from '../../web/src/draw/scale.ts';
 import { atlasNotice, orderNotice, wordCount } from '../../web/src/labs/notices.ts';
 import { readAddress, writeAddress } from '../../web/src/model/address.ts';
+import { inflated } from '../../web/src/model/deflated.ts';
 import {
   fallbacks,
   type KeyName,
@@ -18,7 +19,7 @@ import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { uniform } from '../../web/src/model/random.ts';
 import { standing } from '../../web/src/model/settings.ts';
 import { initialState, type State } from '../../web/src/model/state.ts';
-import { change, copied, PageDriver, settled } from './page-driver.ts';
+import { change, copied, goTo, PageDriver, settled } from './page-driver.ts';
 
 const manifest = encodings as unknown as readonly EncodingInfo[];
 
@@ -277,6 +278,37 @@ describe('the state in the browser', () => {
       expect(await page.locator(part).isVisible(), part).toBe(false);
     expect(complaints).toEqual([]);
     await close();
+  });
+
+  it('packs a link that would be long, opens it as what it was, and says where one is damaged', async () => {
+    // No two alike, so that there is something to pack and it stays long enough.
+    const words = Array.from({ length: 400 }, (_, i) => `ключ${i}`).join(' ');
+    const { page, complaints, close } = await driver.open(
+      `#v1&lab=words&say=${encodeURIComponent(words)}`,
+      { permissions: ['clipboard-read', 'clipboard-write'] },
+    );
+    const plain = new URL(page.url()).hash;
+    const link = await copied(page, () => page.locator('#share').click());
+    const { hash } = new URL(link);
+    expect(hash).toMatch(/^#v1&z=[\w-]+$/);
+    expect(hash.length).toBeLessThan(plain.length / 5);
+    expect(await inflated(hash.slice('#v1&z='.length))).toBe(plain.slice('#v1&'.length));
+    await goTo(page, '#v1&mask=causal');
+    await page.evaluate((hash) => {
+      location.hash = hash;
+    }, hash);
+    await expect.poll(() => new URL(page.url()).hash).toBe(plain);
+    expect(await page.locator('#words-text').inputValue()).toBe(words);
+    await page.evaluate(() => {
+      location.hash = '#v1&z=AAAA';
+    });
+    await page.locator('.toast', { hasText: 'This link is damaged' }).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+    const again = await driver.open(hash, {}, () => undefined);
+    await again.page.waitForSelector('html[data-ready="true"]');
+    expect(new URL(again.page.url()).hash).toBe(plain);
+    await again.close();
   });
 
   it('resets everything and copies a link', async () => {

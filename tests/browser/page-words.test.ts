@@ -265,7 +265,7 @@ describe('Lab 3', () => {
       await settled(page);
       expect(await page.locator('#words-body > .control-error').isHidden(), typed).toBe(true);
     }
-    expect(await page.locator('#words img').count()).toBe(0);
+    expect(await page.locator('#words-body img').count()).toBe(0);
   });
 
   it('shows what a learned sink takes', async () => {

@@ -3,6 +3,7 @@
 import { byId, h, setText, toast } from './dom.ts';
 import { manifest } from './engine.ts';
 import { writeAddress } from './model/address.ts';
+import { linkOf } from './model/link.ts';
 import { actsNowhere } from './model/manifest.ts';
 import { untouched } from './model/settings.ts';
 import { infoOf, initialState, type Store } from './model/state.ts';
@@ -46,11 +47,10 @@ export function fillBar(store: Store): void {
       {
         type: 'button',
         id: 'share',
-        click: () =>
-          void copy(
-            new URL(writeAddress(store.get(), manifest), location.href).href,
-            'Link to this state',
-          ),
+        click: async () => {
+          const hash = await linkOf(writeAddress(store.get(), manifest));
+          void copy(new URL(hash, location.href).href, 'Link to this state');
+        },
       },
       'Share',
     ),

@@ -6,6 +6,7 @@ import { OrderLab } from './labs/order.ts';
 import { LazyLabs } from './lazy.ts';
 import { readAddress, writeAddress } from './model/address.ts';
 import { isLab } from './model/labs.ts';
+import { isPacked, opened } from './model/link.ts';
 import { type State, Store } from './model/state.ts';
 import { keep } from './offline/register.ts';
 import { copyNumbers } from './parts/copy-number.ts';
@@ -64,16 +65,36 @@ function embedded(): string | undefined {
   return id;
 }
 
+/** The address of the bar as the page writes it; a link that was packed to be short is replaced there. */
+async function unpacked(): Promise<string> {
+  const { hash, problems } = await opened(location.hash);
+  problems.forEach(toast);
+  if (hash !== location.hash) history.replaceState(null, '', hash);
+  return hash;
+}
+
 function connect(store: Store, lazy: LazyLabs): void {
   store.onCommit = (state: State): void => {
     const address = writeAddress(state, manifest);
     if (address !== location.hash) history.pushState(null, '', address);
   };
-  const follow = (): void => {
-    const { state, problems } = readAddress(location.hash, manifest);
+  let unpacking = '';
+  const take = (hash: string): void => {
+    const { state, problems } = readAddress(hash, manifest);
     problems.forEach(toast);
     journeys += 1;
     store.set(state, false);
+  };
+  const follow = (): void => {
+    // Two events tell of the same link, and the first has begun to unpack it.
+    if (unpacking && location.hash === unpacking) return;
+    unpacking = isPacked(location.hash) ? location.hash : '';
+    if (!unpacking) take(location.hash);
+    else
+      void unpacked().then((hash) => {
+        unpacking = '';
+        take(hash);
+      });
   };
   addEventListener('popstate', follow);
   addEventListener('hashchange', () => {
@@ -99,7 +120,8 @@ async function main(): Promise<void> {
     return;
   }
   const alone = embedded();
-  const { state, problems } = readAddress(location.hash, manifest);
+  const hash = isPacked(location.hash) ? await unpacked() : location.hash;
+  const { state, problems } = readAddress(hash, manifest);
   const store = new Store(state);
   let lazy: LazyLabs;
   try {

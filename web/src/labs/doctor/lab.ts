@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 4: what a model's configuration says about positions, what it does not, and who reads it wrongly.
-import { box, byId, framed, h, setText, toast } from '../../dom.ts';
+import { box, byId, framed, h, offer as raise, setText, toast } from '../../dom.ts';
 import { grouped } from '../../draw/scale.ts';
 import type { Engine } from '../../engine.ts';
 import { longestShared } from '../../model/keys.ts';
@@ -9,7 +9,7 @@ import { ChoiceControl } from '../../parts/control.ts';
 import { Guess } from '../../parts/guess.ts';
 import { PlotPanel } from '../../parts/plot-panel.ts';
 import { offer } from '../../parts/programs.ts';
-import { copy } from '../../parts/save.ts';
+import { copy, download } from '../../parts/save.ts';
 import { readingCode, torchCode } from './code.ts';
 import { differences, differenceTable } from './difference.ts';
 import { load } from './files.ts';
@@ -58,6 +58,7 @@ class ConfigLab {
   #tensors: { text: string; tensors: Tensors } | undefined;
   #current: { reading: Reading; one: KindRead } | undefined;
 
+  #offered: HTMLElement | undefined;
   #asked = '';
   readonly #guess = new Guess({
     ask: () => {
@@ -199,10 +200,22 @@ class ConfigLab {
   async #keep(isNewest = this.#begin()): Promise<void> {
     const packed = await pack(this.#input.field.value, longestShared);
     if (!isNewest()) return;
-    if (packed === elsewhere)
-      toast('This text is too long to travel in a link: share the file beside it.');
+    if (packed === elsewhere) this.#offerFile();
     this.#shown = packed;
     this.store.put({ cfg: packed });
+  }
+  /** Once for each such text, since every change of it comes by here. */
+  #offerFile(): void {
+    this.#offered?.remove();
+    this.#offered = raise(
+      'This text is too long to travel in a link. As a file it can be sent beside one, and dropped here.',
+      'Save as .json',
+      () => {
+        this.#offered?.remove();
+        const { value } = this.#input.field;
+        download('config.json', new Blob([value], { type: 'application/json' }));
+      },
+    );
   }
   async #take(file: File): Promise<void> {
     const isNewest = this.#begin();
