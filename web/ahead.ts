@@ -4,18 +4,23 @@
 import { parseHTML } from 'linkedom';
 import { createServer } from 'vite';
 
-/** Of the square figure, in pixels of its own; whatever room there is, it is scaled to. A desktop has about this much. */
+/** Of a figure, in pixels of its own; whatever room there is, it is scaled to. */
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+/** Of the square figure of the first lab. A desktop has about this much. */
 const stage = { width: 390, height: 432 };
 /** More colours in a row than this are a gradient, to which these many steps do no harm. */
 const mostColumns = 64;
 const steps = 32;
 
-interface Picture {
+export interface Picture {
   readonly width: number;
   readonly height: number;
   readonly pixels: Uint32Array;
 }
-interface Drawn {
+export interface Drawn {
   readonly html: string;
   readonly pictures: readonly Picture[];
 }
@@ -23,17 +28,27 @@ interface Drawn {
 const hex = (word: number): string =>
   `#${[word & 255, (word >> 8) & 255, (word >> 16) & 255].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 
+const last = /M([\d.]+) \d+h([\d.]+)v1h-[\d.]+z$/;
 /** A canvas as an image of squares, in the colours of both themes. */
-function squares(light: Picture, dark: Picture): string {
+function squares(light: Picture, dark: Picture, most: number): string {
   const { width, height } = light;
-  const thin = width > mostColumns ? width / steps : 1;
+  const thin = width > most ? width / steps : 1;
   const paths = new Map<string, string>();
   for (let y = 0; y < height; y += 1)
     for (let x = 0; x < width; x += thin) {
       const at = y * width + Math.floor(x + thin / 2);
       const [day, night] = [light, dark].map(({ pixels }) => hex(pixels[at] as number));
       const colour = `light-dark(${day},${night})`;
-      paths.set(colour, `${paths.get(colour) ?? ''}M${x} ${y}h${thin}v1h-${thin}z`);
+      const before = paths.get(colour) ?? '';
+      const [, start, across] = last.exec(before) ?? [];
+      // What follows a square of the same colour makes it longer.
+      const along =
+        Number(start) + Number(across) === x &&
+        before.endsWith(`M${start} ${y}h${across}v1h-${across}z`);
+      const from = along ? Number(start) : x;
+      const wide = x + thin - from;
+      const kept = along ? before.slice(0, before.lastIndexOf('M')) : before;
+      paths.set(colour, `${kept}M${from} ${y}h${wide}v1h-${wide}z`);
     }
   return [...paths].map(([colour, path]) => `<path fill="${colour}" d="${path}"/>`).join('');
 }
@@ -42,17 +57,22 @@ const flat = ({ width, height }: Picture): string =>
   `fill="none" viewBox="0 0 ${width} ${height}" preserveAspectRatio="none" shape-rendering="crispEdges"`;
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is another library's, and the lab's module comes at run time
-type Loose = any;
+export type Loose = any;
 
-/** Runs `build` in a document of its own, canvases included, and gives the body of the first lab. */
-async function inDocument(page: string, build: () => Promise<void>): Promise<Drawn> {
+/** Runs `build` in a document of its own, canvases included, and gives what `take` finds there, with the pictures in it. */
+export async function inDocument(
+  page: string,
+  size: Size,
+  build: () => Promise<unknown>,
+  take: (document: Loose) => Loose,
+): Promise<Drawn> {
   const { document } = parseHTML(page) as Loose;
   const painted = new Map<Loose, Picture>();
   const make = document.createElement.bind(document);
   document.createElement = (name: string): Loose => {
     const element = make(name);
-    Object.defineProperty(element, 'clientWidth', { value: stage.width });
-    Object.defineProperty(element, 'clientHeight', { value: stage.height });
+    Object.defineProperty(element, 'clientWidth', { value: size.width });
+    Object.defineProperty(element, 'clientHeight', { value: size.height });
     if (name === 'select')
       Object.defineProperty(element, 'value', {
         set: (value: string) => {
@@ -92,7 +112,7 @@ async function inDocument(page: string, build: () => Promise<void>): Promise<Dra
     for (const name of Object.keys(globals)) Reflect.deleteProperty(globalThis, name);
   }
 
-  const body = document.querySelector('#order-body');
+  const body = take(document);
   const pictures: Picture[] = [];
   for (const canvas of body.querySelectorAll('canvas')) {
     const picture = painted.get(canvas);
@@ -101,7 +121,7 @@ async function inDocument(page: string, build: () => Promise<void>): Promise<Dra
     const pixels = (name: string): number => Number.parseFloat(canvas.style[name]);
     if (canvas.classList.contains('cells')) {
       const overlay = canvas.parentNode.querySelector('.overlay');
-      overlay.setAttribute('viewBox', `0 0 ${stage.width} ${stage.height}`);
+      overlay.setAttribute('viewBox', `0 0 ${size.width} ${size.height}`);
       const cells = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
       const [x, y, width, height] = ['left', 'top', 'width', 'height'].map(pixels);
       for (const [name, value] of Object.entries({ x, y, width, height }))
@@ -128,8 +148,29 @@ async function inDocument(page: string, build: () => Promise<void>): Promise<Dra
   return { html: body.innerHTML, pictures };
 }
 
-/** What stands in the body of the first lab before any script runs. `root` is the folder of the page, `posenc` the package for Node. */
-export async function drawnAhead(root: string, posenc: string, page: string): Promise<string> {
+/** Both drawings as one: each picture in the colours of both themes. */
+export function inBothThemes(light: Drawn, dark: Drawn, most = mostColumns): string {
+  const html = light.pictures.reduce(
+    (text, picture, i) =>
+      text.replace(
+        new RegExp(`<svg([^>]*)>__picture${i}__`),
+        (_, attributes: string) =>
+          `<svg${attributes} ${flat(picture)}>${squares(picture, dark.pictures[i] as Picture, most)}`,
+      ),
+    light.html,
+  );
+  if (/ style=|__picture/.test(html))
+    throw new Error('what is drawn ahead breaks the page’s policy');
+  return html;
+}
+
+/** Loads modules of the page as Node sees them, and hands them over with a switch for the theme. */
+export async function withPage<T>(
+  root: string,
+  posenc: string,
+  names: readonly string[],
+  use: (modules: Loose[], darken: (dark: boolean) => void) => Promise<T>,
+): Promise<T> {
   const server = await createServer({
     root,
     configFile: false,
@@ -144,34 +185,32 @@ export async function drawnAhead(root: string, posenc: string, page: string): Pr
   const globals = { document: { documentElement: { dataset: {} } }, matchMedia: () => theme };
   Object.assign(globalThis, globals);
   try {
-    const [{ OrderLab }, { Store, initialState }, { start, manifest }] = (await Promise.all(
-      ['labs/order', 'model/state', 'engine'].map((name) =>
-        server.ssrLoadModule(`/src/${name}.ts`),
-      ),
-    )) as [Loose, Loose, Loose];
-    const engine = await start();
-    const draw = (dark: boolean): Promise<Drawn> => {
-      theme.matches = dark;
-      return inDocument(page, () =>
-        new OrderLab(engine, new Store(initialState(manifest))).start(),
-      );
-    };
-    const light = await draw(false);
-    const dark = await draw(true);
-    const html = light.pictures.reduce(
-      (text, picture, i) =>
-        text.replace(
-          new RegExp(`<svg([^>]*)>__picture${i}__`),
-          (_, attributes: string) =>
-            `<svg${attributes} ${flat(picture)}>${squares(picture, dark.pictures[i] as Picture)}`,
-        ),
-      light.html,
+    const modules = await Promise.all(
+      names.map((name) => server.ssrLoadModule(`/src/${name}.ts`) as Promise<Loose>),
     );
-    if (/ style=|__picture/.test(html))
-      throw new Error('what is drawn ahead breaks the page’s policy');
-    return html;
+    return await use(modules, (dark) => {
+      theme.matches = dark;
+    });
   } finally {
     for (const name of Object.keys(globals)) Reflect.deleteProperty(globalThis, name);
     await server.close();
   }
 }
+
+/** What stands in the body of the first lab before any script runs. `root` is the folder of the page, `posenc` the package for Node. */
+export const drawnAhead = (root: string, posenc: string, page: string): Promise<string> =>
+  withPage(root, posenc, ['labs/order', 'model/state', 'engine'], async (modules, darken) => {
+    const [{ OrderLab }, { Store, initialState }, { start, manifest }] = modules;
+    const engine = await start();
+    const draw = (dark: boolean): Promise<Drawn> => {
+      darken(dark);
+      return inDocument(
+        page,
+        stage,
+        () => new OrderLab(engine, new Store(initialState(manifest))).start(),
+        (document) => document.querySelector('#order-body'),
+      );
+    };
+    const light = await draw(false);
+    return inBothThemes(light, await draw(true));
+  });

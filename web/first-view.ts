@@ -20,7 +20,7 @@ const early = `{const kept=(key)=>{try{return localStorage.getItem(key)}catch{}}
 /** Controls of what is drawn ahead that would react by themselves, and be thrown away with what was chosen. */
 const idle = '.button-row,.switches,.guess,.figure-head .control';
 const lost =
-  'The scripts of this page did not load, so its controls do nothing and the first lab shows its default state. Loading the page again may help.';
+  'The scripts of this page did not load, so its controls do nothing and figures show their default state. Loading the page again may help.';
 
 /**
  * After the first frame, or where none is drawn, as in a tab behind others, after a while. Until the live lab is there, what is

@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type Plugin } from 'vite';
+import { aheadFigures } from './ahead-figures.ts';
 import { keepToBudget } from './budget.ts';
 import { firstView } from './first-view.ts';
 import { formulas } from './formulas.ts';
@@ -72,6 +73,7 @@ export default defineConfig({
   plugins: [
     asProgram,
     formulas(here('../dist/index.node.js')),
+    aheadFigures(places),
     firstView(places, policy),
     benchmarkPeer,
     whereTo,

@@ -28,7 +28,7 @@ function explain(text: string): void {
   const notice = byId('notice');
   // What was drawn ahead is all there will be, whatever was asked for.
   const ahead = byId('order-body').ariaBusy === 'true';
-  notice.textContent = ahead ? `${text} The first lab shows its default state.` : text;
+  notice.textContent = ahead ? `${text} Figures show the default state of each lab.` : text;
   notice.hidden = false;
   byId('order-body').ariaBusy = null;
   const { dataset } = document.documentElement;

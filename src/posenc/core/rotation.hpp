@@ -44,18 +44,28 @@ constexpr auto swap_neighbours(std::index_sequence<I...>) {
   return xsimd::batch_constant<std::uint32_t, Arch, static_cast<std::uint32_t>(I ^ 1u)...>{};
 }
 
-/// Rotates `lanes` interleaved pairs from x to y: y = x * (c c ..) + swap(x) * (-s s ..).
+/// Rotates `lanes` interleaved pairs from x to y; `direction` is 1 or -1 in every lane.
 template <class Arch>
 inline void rotate_interleaved(const float* x, float* y, const float* cos, const float* sin,
-                               xsimd::batch<float, Arch> sign) {
+                               xsimd::batch<float, Arch> direction) {
   using V = xsimd::batch<float, Arch>;
-  constexpr auto swap = swap_neighbours<Arch>(std::make_index_sequence<V::size>{});
-  const V c = V::load_unaligned(cos), s = V::load_unaligned(sin);
+  const V c = V::load_unaligned(cos), s = V::load_unaligned(sin) * direction;
   const V low = V::load_unaligned(x), high = V::load_unaligned(x + lanes<Arch>);
-  const V low_turned = xsimd::swizzle(low, swap) * (xsimd::zip_lo(s, s) * sign);
-  const V high_turned = xsimd::swizzle(high, swap) * (xsimd::zip_hi(s, s) * sign);
-  (low * xsimd::zip_lo(c, c) + low_turned).store_unaligned(y);
-  (high * xsimd::zip_hi(c, c) + high_turned).store_unaligned(y + lanes<Arch>);
+  if constexpr (lanes<Arch> == 4) {
+    // Pairs apart and together again are four shuffles where spreading c and s over neighbours is six.
+    const V a = xsimd::shuffle(low, high, xsimd::batch_constant<std::uint32_t, Arch, 0, 2, 4, 6>{});
+    const V b = xsimd::shuffle(low, high, xsimd::batch_constant<std::uint32_t, Arch, 1, 3, 5, 7>{});
+    const V turned_a = a * c - b * s, turned_b = b * c + a * s;
+    xsimd::zip_lo(turned_a, turned_b).store_unaligned(y);
+    xsimd::zip_hi(turned_a, turned_b).store_unaligned(y + lanes<Arch>);
+  } else {
+    // y = x * (c c ..) + swap(x) * (-s s ..).
+    constexpr auto swap = swap_neighbours<Arch>(std::make_index_sequence<V::size>{});
+    (low * xsimd::zip_lo(c, c) + xsimd::swizzle(low, swap) * xsimd::zip_lo(-s, s))
+        .store_unaligned(y);
+    (high * xsimd::zip_hi(c, c) + xsimd::swizzle(high, swap) * xsimd::zip_hi(-s, s))
+        .store_unaligned(y + lanes<Arch>);
+  }
 }
 
 /// Channels that belong to no pair.
@@ -151,17 +161,14 @@ void rotate_neighbours(const Rotation& r, const View2<const float>& from, const 
                        const View2<const float>& table, bool inverse) {
   using V = xsimd::batch<float, Arch>;
   constexpr Index width = lanes<Arch>;
-  const float direction = inverse ? -1.0f : 1.0f;
-  alignas(V) float signs[static_cast<std::size_t>(width)];
-  for (Index i = 0; i < width; ++i) signs[i] = i % 2 == 0 ? -direction : direction;
-  const V sign = V::load_aligned(signs);
+  const V direction(inverse ? -1.0f : 1.0f);
   const Index pairs = r.pairs, whole = pairs / width * width, rest = pairs - whole;
   for (Index t = 0; t < from.rows; ++t) {
     const float *x = from.row(t), *cos = table.row(t), *sin = cos + pairs;
     float* y = to.row(t);
     POSENC_DO_NOT_UNROLL
     for (Index left = whole; left > 0; left -= width) {
-      rotate_interleaved<Arch>(x, y, cos, sin, sign);
+      rotate_interleaved<Arch>(x, y, cos, sin, direction);
       cos += width;
       sin += width;
       x += 2 * width;
@@ -175,7 +182,7 @@ void rotate_neighbours(const Rotation& r, const View2<const float>& from, const 
     std::copy_n(from.row(t) + 2 * whole, 2 * rest, xs);
     std::copy_n(cos, rest, cs);
     std::copy_n(cos + pairs, rest, ss);
-    rotate_interleaved<Arch>(xs, xs, cs, ss, sign);
+    rotate_interleaved<Arch>(xs, xs, cs, ss, direction);
     std::copy_n(xs, 2 * rest, to.row(t) + 2 * whole);
   }
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 2: what each way of stretching a rotation does beyond the trained length.
-import { type Beyond, beyond, methodsOf, type Setup, stretches } from '../../compute/beyond.ts';
+import { type Beyond, beyond, type Setup } from '../../compute/beyond.ts';
 import { box, byId, following, h, setText } from '../../dom.ts';
-import { looks as lookCount } from '../../draw/plot.ts';
 import { grouped } from '../../draw/scale.ts';
 import { type Engine, manifest } from '../../engine.ts';
 import { differ, fallbacks, longestSequence, type Values } from '../../model/keys.ts';
@@ -16,25 +15,13 @@ import { copy } from '../../parts/save.ts';
 import { inSheet } from '../../parts/sheet.ts';
 import { beyondCode } from './code.ts';
 import { beyondNotice, type Look, type Panels, panels } from './figures.ts';
+import { looks, methods, usual } from './methods.ts';
 import { saveSummary, summary } from './summary.ts';
 
 /** What this lab shows depends on. */
 const own = ['hd', 'theta', 'from', 'to', 'methods', 'lists', 'hot'] as const;
 
 type NumberKey = 'hd' | 'theta' | 'from' | 'to';
-
-const methods = methodsOf(manifest);
-const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
-const looks: ReadonlyMap<string, Look> = new Map(
-  methods.map(({ id }, i) => [id, { look: i % lookCount, letter: letters[i % 26] as string }]),
-);
-/** The plain one and all that are told how far to stretch; of the rest, those whose frequencies stay but distances move. */
-const usual = methods.filter(
-  (info) =>
-    info === startingEncoding(manifest) ||
-    stretches(info) ||
-    info.fields.some((field) => field.name === 'window' || field.name === 'chunk'),
-);
 
 const parseLists = (text: string): Record<string, readonly number[]> =>
   Object.fromEntries(
