@@ -114,7 +114,12 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
   carve();
 
   decltype(WideKernels::rotate_rows) rotate_block = rotate_rows<xsimd::default_arch>;
-  if (const WideKernels* wide = wide_kernels()) rotate_block = wide->rotate_rows;
+  // Wider vectors gain nothing of it.
+  bool two = tables == 1 && turns_two<xsimd::default_arch>(r, a.width);
+  if (const WideKernels* wide = wide_kernels()) {
+    rotate_block = wide->rotate_rows;
+    two = false;
+  }
   const Index width = a.width + r.growth();
   const Index sharing = a.position_rows > 1 ? 1 : a.batch;  // batch entries per position set
   for (Index set = 0; set < a.position_rows; ++set) {
@@ -136,8 +141,14 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
         for (Index plane = set * a.heads + head; plane < (set + sharing) * a.heads;
              plane += tables) {
           const Index row = plane * a.rows + t;
-          rotate_block(r, {a.from + row * a.width, n, a.width, a.width},
-                       {a.x + row * width, n, width, width}, angles, a.inverse);
+          const View2<const float> from{a.from + row * a.width, n, a.width, a.width};
+          const View2<float> to{a.x + row * width, n, width, width};
+          if (two && plane + 1 < (set + sharing) * a.heads) {
+            rotate_two<xsimd::default_arch>(r, from, to, angles, a.inverse, a.rows * width);
+            ++plane;
+          } else {
+            rotate_block(r, from, to, angles, a.inverse);
+          }
         }
       }
     }

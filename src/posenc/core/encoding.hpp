@@ -135,7 +135,9 @@ class Encoding {
   Encoding(const Encoding&) = delete;
   Encoding& operator=(const Encoding&) = delete;
   ~Encoding() {
-    if (self_ != nullptr) hooks_->destroy(self_);
+    if (self_ == nullptr) return;
+    hooks_->destroy(self_);
+    release(self_, hooks_->size);
   }
 
   const Traits& traits() const { return hooks_->traits; }
@@ -197,6 +199,7 @@ class Encoding {
  private:
   struct Hooks {
     Traits traits;
+    std::size_t size;  ///< of the block that `self` is
     void (*destroy)(void*);
     Status (*accepts)(const void*, const Positions&);
     Index (*embed_width)(const void*);
@@ -238,16 +241,17 @@ class Encoding {
   }
 
   Encoding(void* self, const Hooks* hooks) : self_(self), hooks_(hooks) {}
-  static Error no_room(std::size_t size) {
-    return {.code = Errc::out_of_memory, .received = static_cast<double>(size)};
-  }
-  /// What stands in `block`, or the reason why nothing does.
-  static Result<Encoding> keep(void* block, std::size_t size, const Error& error,
-                               const Hooks& hooks) {
+  /// Takes a block and has `fill` make what it holds. For all encodings: in each of them this was 5 KB
+  /// of the WebAssembly module.
+  static Result<Encoding> in_block(const Hooks& hooks, void* from,
+                                   const Error& (*fill)(void* block, void* from)) {
+    void* block = allocate(hooks.size);
+    if (block == nullptr)
+      return Error{.code = Errc::out_of_memory, .received = static_cast<double>(hooks.size)};
+    const Error error = fill(block, from);
     if (error.code == Errc::ok) return Encoding(block, &hooks);
-    const Error reason = error;
-    release(block, size);
-    return reason;
+    release(block, hooks.size);
+    return error;
   }
 
   void* self_ = nullptr;
@@ -257,11 +261,8 @@ class Encoding {
 template <class E, class Arch>
 const Encoding::Hooks Encoding::hooks_of{
     .traits = Traits(E::spec),
-    .destroy =
-        [](void* self) {
-          std::destroy_at(static_cast<Result<E>*>(self));
-          release(self, sizeof(Result<E>));
-        },
+    .size = sizeof(Result<E>),
+    .destroy = [](void* self) { std::destroy_at(static_cast<Result<E>*>(self)); },
     .accepts = [](const void* self, const Positions& p) { return in<E>(self).accepts(p); },
     .embed_width = [](const void* self) { return in<E>(self).embed_width(); },
     .heads = [](const void* self) { return in<E>(self).heads(); },
@@ -346,19 +347,18 @@ const Encoding::Hooks Encoding::hooks_of{
 template <class Arch, PositionalEncoding E>
 Result<Encoding> Encoding::make(typename E::Options&& options) {
   static_assert(alignof(E) <= memory_alignment);
-  void* block = allocate(sizeof(Result<E>));
-  if (block == nullptr) return no_room(sizeof(E));
-  const auto* made = new (block) Result<E>(E::make(std::move(options)));
-  return keep(block, sizeof(Result<E>), made->error(), hooks_of<E, Arch>);
+  return in_block(hooks_of<E, Arch>, &options, [](void* block, void* from) -> const Error& {
+    auto& given = *static_cast<typename E::Options*>(from);
+    return (new (block) Result<E>(E::make(std::move(given))))->error();
+  });
 }
 
 template <class Arch, PositionalEncoding E>
 Result<Encoding> Encoding::of(E encoding) {
   static_assert(alignof(E) <= memory_alignment);
-  void* block = allocate(sizeof(Result<E>));
-  if (block == nullptr) return no_room(sizeof(E));
-  new (block) Result<E>(std::move(encoding));
-  return keep(block, sizeof(Result<E>), no_error, hooks_of<E, Arch>);
+  return in_block(hooks_of<E, Arch>, &encoding, [](void* block, void* from) -> const Error& {
+    return (new (block) Result<E>(std::move(*static_cast<E*>(from))))->error();
+  });
 }
 
 inline Status Encoding::accepts(const Positions& positions) const {

@@ -206,6 +206,42 @@ void rotate_rows(const Rotation& r, View2<const float> from, View2<float> to,
     rotation_detail::pass_through(r, from.cols, from.row(t), to.row(t));
 }
 
+/// Whether rows of two heads can share what they load of the table: whole vectors of pairs and nothing else.
+template <class Arch>
+constexpr bool turns_two(const Rotation& r, Index width) {
+  return !r.polar && width == 2 * r.pairs && r.pairs % lanes<Arch> == 0 &&
+         (r.layout == Layout::interleaved || r.partner == r.pairs);
+}
+
+/// rotate_rows of `from` and of the rows `apart` floats on, to `to` and as far on, with the same bits.
+template <class Arch>
+void rotate_two(const Rotation& r, View2<const float> from, View2<float> to,
+                View2<const float> table, bool inverse, Index apart) {
+  using V = xsimd::batch<float, Arch>;
+  constexpr Index width = lanes<Arch>;
+  const Index pairs = r.pairs;
+  const V direction(inverse ? -1.0f : 1.0f);
+  for (Index t = 0; t < from.rows; ++t) {
+    const float *x = from.row(t), *cos = table.row(t);
+    float* y = to.row(t);
+    if (r.layout == Layout::interleaved) {
+      for (Index i = 0; i < pairs; i += width)
+        for (Index head : {Index{0}, apart})
+          rotation_detail::rotate_interleaved<Arch>(x + 2 * i + head, y + 2 * i + head, cos + i,
+                                                    cos + pairs + i, direction);
+      continue;
+    }
+    for (Index i = 0; i < pairs; i += width) {
+      const V c = V::load_unaligned(cos + i), s = V::load_unaligned(cos + pairs + i) * direction;
+      for (Index head : {i, apart + i}) {
+        const V a = V::load_unaligned(x + head), b = V::load_unaligned(x + head + pairs);
+        (a * c - b * s).store_unaligned(y + head);
+        (b * c + a * s).store_unaligned(y + head + pairs);
+      }
+    }
+  }
+}
+
 /// In place.
 template <class Arch>
 void rotate_rows(const Rotation& r, View2<float> rows, View2<const float> table, bool inverse) {
@@ -214,5 +250,7 @@ void rotate_rows(const Rotation& r, View2<float> rows, View2<const float> table,
 
 POSENC_KERNEL(void rotate_rows<xsimd::default_arch>(const Rotation&, View2<const float>,
                                                     View2<float>, View2<const float>, bool));
+POSENC_KERNEL(void rotate_two<xsimd::default_arch>(const Rotation&, View2<const float>,
+                                                   View2<float>, View2<const float>, bool, Index));
 
 }  // namespace posenc
