@@ -100,7 +100,11 @@ export async function inDocument(
   const globals: Record<string, unknown> = {
     document,
     requestAnimationFrame: (task: () => void) => frames.push(task),
+    addEventListener: () => undefined,
     ResizeObserver: class {
+      observe(): void {}
+    },
+    IntersectionObserver: class {
       observe(): void {}
     },
   };

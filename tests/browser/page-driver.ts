@@ -108,19 +108,22 @@ export class PageDriver {
   }
 }
 
-/** Waits until the page has drawn what it was last asked for. */
+/** Waits until the page has drawn what it was last asked for, in view or not: what is drawn may ask for its parts in turn. */
 export const settled = (page: Page): Promise<void> =>
-  page.evaluate(
-    () =>
-      new Promise<void>((done) =>
+  page.evaluate(async () => {
+    const turn = (): Promise<void> =>
+      new Promise((done) =>
         // What follows another lab's control is computed in a task after the frame, and drawn in the one after that.
         requestAnimationFrame(() =>
           requestAnimationFrame(() =>
             setTimeout(() => requestAnimationFrame(() => setTimeout(done, 0)), 0),
           ),
         ),
-      ),
-  );
+      );
+    const { dataset } = document.documentElement;
+    do await turn();
+    while (dataset.drawing !== undefined);
+  });
 
 /** Opens every lab by its link, those that come late included. */
 export async function openEveryLab(page: Page): Promise<void> {

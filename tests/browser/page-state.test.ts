@@ -298,7 +298,7 @@ describe('the state in the browser', () => {
       location.hash = hash;
     }, hash);
     await expect.poll(() => new URL(page.url()).hash).toBe(plain);
-    expect(await page.locator('#words-text').inputValue()).toBe(words);
+    await expect.poll(() => page.locator('#words-text').inputValue()).toBe(words);
     await page.evaluate(() => {
       location.hash = '#v1&z=AAAA';
     });

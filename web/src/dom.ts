@@ -91,12 +91,6 @@ export function afterwards(): (task: () => void) => void {
   };
 }
 
-/** The frame after the next: the control in hand and the figure beside it come first, whatever else depends on them follows. */
-export function following(task: () => void): () => void {
-  const later = afterwards();
-  return framed(() => later(task));
-}
-
 let announced = 0;
 let pending = 0;
 /** Speaks through the polite live region, at most twice a second; the last message wins. */

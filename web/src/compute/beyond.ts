@@ -257,12 +257,13 @@ function methodOf(
 /** Samples on the two axes of distance. */
 const [onLog, evenly] = [128, 600];
 
-export function beyond(
+/** Method by method. */
+export function* beyondInParts(
   engine: Engine,
   manifest: readonly EncodingInfo[],
   chosen: readonly EncodingInfo[],
   setup: Setup,
-): Beyond {
+): Generator<void, Beyond> {
   const reference = startingEncoding(manifest);
   const plain = withEncoding(
     engine,
@@ -283,6 +284,12 @@ export function beyond(
     } catch (error) {
       failures.push({ info, message: error instanceof Error ? error.message : String(error) });
     }
+    yield;
   }
   return { plain, lengths, deltas, steps, methods, failures };
+}
+
+export function beyond(...asked: Parameters<typeof beyondInParts>): Beyond {
+  const parts = beyondInParts(...asked);
+  for (let part = parts.next(); ; part = parts.next()) if (part.done) return part.value;
 }

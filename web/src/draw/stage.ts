@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every figure shares: one tab stop, a cursor moved by keys or pointer, a label in words, and redrawing when its size changes.
-import { framed, h, svg } from '../dom.ts';
+import { h, svg } from '../dom.ts';
+import { drawing, type Redraw } from '../view.ts';
 import type { Cursor } from './cursor.ts';
 
 export interface Frame {
@@ -20,7 +21,7 @@ export class Stage {
   readonly root: HTMLElement;
   readonly overlay: SVGSVGElement;
   readonly frame: Frame = { left: 0, top: 0, width: 1, height: 1 };
-  readonly redraw: () => void;
+  readonly redraw: Redraw;
 
   constructor(
     private readonly cursor: Cursor,
@@ -42,7 +43,7 @@ export class Stage {
       },
       this.overlay,
     );
-    this.redraw = framed(() => {
+    this.redraw = drawing(this.root, () => {
       if (this.size.width > 0) draw();
     });
     new ResizeObserver(() => {

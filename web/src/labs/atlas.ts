@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 1: every encoding of the manifest as a picture and a curve, with one cursor through both.
 import { type Picture, pictureOf } from '../compute/picture.ts';
-import { announce, box, byId, framed, h, setText } from '../dom.ts';
+import { announce, box, byId, h, setText } from '../dom.ts';
 import { Window } from '../draw/cursor.ts';
 import { Curves } from '../draw/curve.ts';
 import { HeatMap, Legend } from '../draw/heatmap.ts';
@@ -18,6 +18,7 @@ import { offer } from '../parts/programs.ts';
 import { copy } from '../parts/save.ts';
 import { inSheet } from '../parts/sheet.ts';
 import { isDark, onTheme } from '../theme.ts';
+import { drawing } from '../view.ts';
 import { atlasCursor } from './atlas-cursor.ts';
 import { curveExports, mapExports, numbersOf, type Shown } from './atlas-export.ts';
 import { curvesOf, mapOf } from './atlas-figures.ts';
@@ -54,7 +55,9 @@ export class AtlasLab {
   readonly #definitions = box('definitions');
   readonly #problem = h('p', { class: 'control-error figure-error', role: 'alert', hidden: true });
   readonly #facts = h('div', {});
-  readonly #redraw = framed(() => this.#draw());
+  readonly #redraw = drawing(byId('atlas-body'), () => this.#draw());
+  /** Measured through attention, which takes as long as the map: it comes after that. */
+  readonly #redrawFacts = drawing(this.#facts, () => this.#drawFacts(), true);
   #picture: Picture | undefined;
   #pictured: EncodingInfo | undefined;
   #factsOf = '';
@@ -150,6 +153,7 @@ export class AtlasLab {
   }
 
   #code(): string {
+    this.#redraw.now();
     const state = this.store.get();
     const info = infoOf(manifest, state);
     return this.#picture ? atlasCode(info, state.settings, this.#picture) : '';
@@ -189,9 +193,13 @@ export class AtlasLab {
     this.#curves.stage.root.classList.toggle('stale', problem !== undefined);
     if (!this.#picture) return;
     this.#show(state, info, this.#picture);
-    const key = JSON.stringify([info.id, state.settings]);
-    if (key !== this.#factsOf)
-      this.#facts.replaceChildren(facts(this.engine, info, state.settings));
+    this.#redrawFacts();
+  }
+  #drawFacts(): void {
+    const { settings } = this.store.get();
+    const info = infoOf(manifest, this.store.get());
+    const key = JSON.stringify([info.id, settings]);
+    if (key !== this.#factsOf) this.#facts.replaceChildren(facts(this.engine, info, settings));
     this.#factsOf = key;
   }
 
@@ -271,6 +279,7 @@ export class AtlasLab {
   }
   /** What is on screen; nothing is, before the first picture that works. */
   #shown(): Shown | undefined {
+    this.#redraw.now();
     const state = this.store.get();
     const picture = this.#picture;
     if (!picture) return undefined;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of the atlas: up to four encodings of any kind on one axis, and how relative each is.
 import { type Preference, preferenceOf } from '../compute/preference.ts';
-import { box, byId, following, h } from '../dom.ts';
+import { box, byId, h } from '../dom.ts';
 import { centred, paint } from '../draw/raster.ts';
 import { grouped } from '../draw/scale.ts';
 import { type Engine, manifest, problemOf } from '../engine.ts';
@@ -10,7 +10,9 @@ import { actsNowhere, type EncodingInfo, type Site } from '../model/manifest.ts'
 import { type Settings, untouched } from '../model/settings.ts';
 import { infoOf, type Store } from '../model/state.ts';
 import { PlotPanel } from '../parts/plot-panel.ts';
+import { pause } from '../pause.ts';
 import { isDark, onTheme } from '../theme.ts';
+import { drawing } from '../view.ts';
 import { LadderView } from './ladder.ts';
 
 const letters = 'ABCD';
@@ -43,7 +45,7 @@ class Compare {
     'All tokens are one vector, so content prefers none: the curve says by how many logits attention prefers a token δ places back to the token itself. Mean of all heads, or of eight vectors; trained tables are random here.',
   );
   readonly #cards = box('compare-cards');
-  readonly #redraw = following(() => this.#draw());
+  readonly #redraw = drawing(byId('compare'), () => this.#draw(), true);
   /** Of each encoding as last drawn, since three of four stay the same while one changes. */
   readonly #kept = new Map<string, { settings: Settings; length: number; found: Preference }>();
 
@@ -101,7 +103,7 @@ class Compare {
     return found;
   }
 
-  #draw(): void {
+  *#draw(): Generator<void> {
     const state = this.store.get();
     const { others } = state.values;
     const ids = others === '' ? usual : others.split(',');
@@ -113,17 +115,18 @@ class Compare {
       ...this.#selects.map(({ value }) => manifest.find(({ id }) => id === value)),
     ];
     const length = Math.min(most, state.length);
-    const sides = chosen.flatMap((info, i): Side[] => {
-      if (!info) return [];
+    const sides: Side[] = [];
+    for (const [i, info] of chosen.entries()) {
+      if (!info) continue;
       const one = { letter: letters[i] as string, look: i, info };
       try {
-        return [
-          { ...one, found: this.#measure(info, i === 0 ? state.settings : untouched, length) },
-        ];
+        const settings = i === 0 ? state.settings : untouched;
+        sides.push({ ...one, found: this.#measure(info, settings, length) });
       } catch (error) {
-        return [{ ...one, problem: problemOf(error).message }];
+        sides.push({ ...one, problem: problemOf(error).message });
       }
-    });
+      yield;
+    }
     this.#show(sides, length, state.logarithmic);
   }
 
@@ -218,14 +221,14 @@ class Compare {
         : []),
     );
   }
-  start(): void {
-    this.#draw();
+  async start(): Promise<void> {
+    for (const _ of this.#draw()) await pause();
   }
 }
 
 export async function open(engine: Engine, store: Store): Promise<void> {
   const ladder = new LadderView(engine, store);
   byId('compare').append(ladder.root);
-  new Compare(engine, store).start();
+  await new Compare(engine, store).start();
   ladder.draw();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every encoding as a small picture: the way into the atlas, and its overview.
-import { pictureOf } from '../compute/picture.ts';
+import { type Picture, pictureOf } from '../compute/picture.ts';
 import { afterwards, box, h } from '../dom.ts';
 import { centred, paint } from '../draw/raster.ts';
 import { type Engine, manifest } from '../engine.ts';
@@ -21,6 +21,8 @@ export class Gallery {
   readonly #later = afterwards();
   #dark = false;
   #near = false;
+  /** Nothing that can be chosen changes them; a change of colours paints them again. */
+  readonly #pictures = new Map<string, Picture>();
   readonly #items = new Map<string, { input: HTMLInputElement; canvas: HTMLCanvasElement }>();
 
   constructor(
@@ -85,7 +87,8 @@ export class Gallery {
     if (!canvas) return;
     try {
       // Both sides of zero for distances, so half the length there gives as many columns.
-      const whole = pictureOf(this.engine, info, untouched, columns);
+      const whole = this.#pictures.get(info.id) ?? pictureOf(this.engine, info, untouched, columns);
+      this.#pictures.set(info.id, whole);
       const count = Math.min(whole.columns, columns);
       paint(
         canvas,

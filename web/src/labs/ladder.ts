@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of the atlas: the wavelengths of what turns or is a wave, on one logarithmic axis with the length.
 import { type Ladder, ladderOf } from '../compute/ladder.ts';
-import { box, following, h, setText } from '../dom.ts';
+import { box, h, setText } from '../dom.ts';
 import { brief, grouped } from '../draw/scale.ts';
 import { type Engine, manifest } from '../engine.ts';
 import { actsAt, type EncodingInfo } from '../model/manifest.ts';
 import { infoOf, type State, type Store } from '../model/state.ts';
 import { PlotPanel } from '../parts/plot-panel.ts';
+import { drawing } from '../view.ts';
 import { atlasCursor } from './atlas-cursor.ts';
 import { ladderNotice, wavelessNotices } from './ladder-notice.ts';
 
@@ -19,7 +20,6 @@ export class LadderView {
   readonly #notice = h('p', { class: 'notice-text' });
   readonly #tiles = h('dl', { class: 'tiles' });
   readonly root: HTMLElement;
-  readonly #redraw = following(() => this.draw());
 
   constructor(
     private readonly engine: Engine,
@@ -35,13 +35,14 @@ export class LadderView {
       this.#panel.root,
       box('words-answer', box('what', h('h3', {}, 'What to notice'), this.#notice), this.#tiles),
     );
+    const redraw = drawing(this.root, () => this.draw(), true);
     store.subscribe((state, previous) => {
       if (
         state.encoding !== previous.encoding ||
         state.settings !== previous.settings ||
         state.length !== previous.length
       )
-        this.#redraw();
+        redraw();
     });
   }
 

@@ -6,7 +6,7 @@ import {
   seed as layerSeed,
   spread as layerSpread,
 } from '../compute/layer.ts';
-import { box, byId, framed, h, setText } from '../dom.ts';
+import { box, byId, h, setText } from '../dom.ts';
 import { type Engine, manifest, problemOf } from '../engine.ts';
 import { actsNowhere } from '../model/manifest.ts';
 import { untouched } from '../model/settings.ts';
@@ -26,6 +26,7 @@ import { offer } from '../parts/programs.ts';
 import { copy } from '../parts/save.ts';
 import { pause } from '../pause.ts';
 import { isDark, onTheme } from '../theme.ts';
+import { drawing } from '../view.ts';
 import { Arrangement } from './arrangement.ts';
 import { orderNotice } from './notices.ts';
 import { AttentionView } from './order-attention.ts';
@@ -61,7 +62,7 @@ export class OrderLab {
   readonly #strips = box('strips-box');
   readonly #attention: AttentionView;
   readonly #problem = h('p', { class: 'control-error', role: 'alert', hidden: true });
-  readonly #redraw = framed(() => this.#draw());
+  readonly #redraw = drawing(byId('order-body'), () => this.#draw());
   readonly #body = document.createDocumentFragment();
 
   constructor(

@@ -127,10 +127,28 @@ export function optionsOf(info: EncodingInfo, settings: Settings): Options {
       );
     options[table.name] = {
       shape,
-      data: normal(hash(`${table.name}:${shape.join('x')}`), count, table.deviation),
+      data: madeUp(`${table.name}:${shape.join('x')}`, count, table.deviation),
     };
   }
   return options;
+}
+
+/** Tables made before, the latest last: the largest takes 30 ms to make, and every drawing asks for its tables again. */
+const made = new Map<string, Float32Array>();
+const mostKept = 1 << 21;
+function madeUp(name: string, count: number, deviation: number | undefined): Float32Array {
+  const key = `${name}:${deviation}`;
+  const data = made.get(key) ?? normal(hash(name), count, deviation);
+  made.delete(key);
+  made.set(key, data);
+  let kept = 0;
+  for (const { length } of made.values()) kept += length;
+  for (const [old, { length }] of made) {
+    if (kept <= mostKept || old === key) break;
+    made.delete(old);
+    kept -= length;
+  }
+  return data;
 }
 
 /** Shares `total` out in the proportions of `parts`, in whole numbers. */

@@ -188,6 +188,7 @@ export class PlotPanel {
     kind: string,
   ): void {
     const title = this.#data?.title ?? '';
+    this.#plot.stage.redraw.now();
     void save(`${this.id}.${kind}`, this.#plot.stage, { title, lines: this.#lines() });
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 2: what each way of stretching a rotation does beyond the trained length.
-import { type Beyond, beyond, type Setup } from '../../compute/beyond.ts';
-import { box, byId, following, h, setText } from '../../dom.ts';
+import { type Beyond, beyond, beyondInParts, type Setup } from '../../compute/beyond.ts';
+import { box, byId, h, setText } from '../../dom.ts';
 import { grouped } from '../../draw/scale.ts';
 import { type Engine, manifest } from '../../engine.ts';
 import { differ, fallbacks, longestSequence, type Values } from '../../model/keys.ts';
@@ -13,6 +13,8 @@ import { PlotPanel } from '../../parts/plot-panel.ts';
 import { offer } from '../../parts/programs.ts';
 import { copy } from '../../parts/save.ts';
 import { inSheet } from '../../parts/sheet.ts';
+import { pause } from '../../pause.ts';
+import { drawing } from '../../view.ts';
 import { beyondCode } from './code.ts';
 import { beyondNotice, type Look, type Panels, panels } from './figures.ts';
 import { looks, methods, usual } from './methods.ts';
@@ -98,8 +100,10 @@ class BeyondLab {
       };
     },
   });
-  readonly #redraw = following(() => this.#draw());
+  readonly #redraw = drawing(byId('beyond-body'), () => this.#draw(), true);
   #found: Beyond | undefined;
+  /** What that was found for. */
+  #drawn: Setup | undefined;
 
   constructor(
     private readonly engine: Engine,
@@ -243,7 +247,7 @@ class BeyondLab {
     };
   }
 
-  #draw(): void {
+  *#draw(): Generator<void> {
     const { values } = this.store.get();
     for (const key of Object.keys(this.#numbers) as NumberKey[]) {
       this.#numbers[key].show(values[key], values[key] === fallbacks[key]);
@@ -259,14 +263,16 @@ class BeyondLab {
     const setup = this.#setup();
     for (const [name, control] of this.#listControls)
       control.show(setup.lists[name], setup.lists[name] === undefined);
-    const found = beyond(this.engine, manifest, chosen, setup);
+    const found = yield* beyondInParts(this.engine, manifest, chosen, setup);
     this.#found = found;
+    this.#drawn = setup;
     this.#guess.show();
     const drawn = panels(found, setup, looks, values.hot);
     for (const name of Object.keys(this.#panels) as (keyof Panels)[]) {
       const isEmpty = drawn[name].plot.series.length === 0;
       this.#panels[name].root.hidden = isEmpty;
       if (!isEmpty) this.#panels[name].show(drawn[name]);
+      yield;
     }
     for (const control of this.#listControls.values()) control.problem(undefined);
     for (const { info, message } of found.failures) this.#complain(info, message);
@@ -279,13 +285,15 @@ class BeyondLab {
       if (message.includes(field.name)) this.#listControls.get(field.name)?.problem(message);
   }
   #save(): void {
-    if (this.#found) saveSummary(this.#found, this.#setup());
+    this.#redraw.now();
+    if (this.#found && this.#drawn) saveSummary(this.#found, this.#drawn);
   }
   #code(): string {
-    return this.#found ? beyondCode(this.#found, this.#setup()) : '';
+    this.#redraw.now();
+    return this.#found && this.#drawn ? beyondCode(this.#found, this.#drawn) : '';
   }
-  start(): void {
-    this.#draw();
+  async start(): Promise<void> {
+    for (const _ of this.#draw()) await pause();
     offer('beyond', () => this.#code());
   }
 }
@@ -307,5 +315,5 @@ function problemWith(key: NumberKey, value: number): string | undefined {
 }
 
 export async function open(engine: Engine, store: Store): Promise<void> {
-  new BeyondLab(engine, store).start();
+  await new BeyondLab(engine, store).start();
 }

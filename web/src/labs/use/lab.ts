@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 7: what is on screen in any lab, as a program in the form one needs.
-import { box, byId, following, h, setText } from '../../dom.ts';
+import { box, byId, h, setText } from '../../dom.ts';
 import type { Engine } from '../../engine.ts';
 import type { LazyLabs } from '../../lazy.ts';
 import type { Values } from '../../model/keys.ts';
@@ -8,6 +8,7 @@ import type { Store } from '../../model/state.ts';
 import { ChoiceControl } from '../../parts/control.ts';
 import { programOf } from '../../parts/programs.ts';
 import { copy } from '../../parts/save.ts';
+import { drawing } from '../../view.ts';
 import { asCommand, asModule, asPage } from './forms.ts';
 
 type Form = Values['form'];
@@ -39,7 +40,7 @@ class UseLab {
   readonly #form: ChoiceControl;
   readonly #code = h('code', {});
   readonly #note = h('p', { class: 'control-doc' });
-  readonly #redraw = following(() => this.#draw());
+  readonly #redraw = drawing(byId('use-body'), () => void this.#draw(), true);
 
   constructor(
     private readonly store: Store,
@@ -80,7 +81,6 @@ class UseLab {
         ),
       ),
     );
-    // Labs draw in the next frame; their programs are read after that.
     store.subscribe(this.#redraw);
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 3: attention on the visitor's words, under two encodings.
 import { headDimOf, mapOf, weightsOf } from '../../compute/words.ts';
-import { afterwards, box, byId, framed, h, setText } from '../../dom.ts';
+import { box, byId, h, setText } from '../../dom.ts';
 import { scientific } from '../../draw/scale.ts';
 import { type Engine, manifest, problemOf } from '../../engine.ts';
 import { sequential } from '../../model/colour.ts';
@@ -18,10 +18,11 @@ import { copy } from '../../parts/save.ts';
 import { inSheet } from '../../parts/sheet.ts';
 import { SquareMaps } from '../../parts/square-maps.ts';
 import { isDark, onTheme } from '../../theme.ts';
+import { drawing } from '../../view.ts';
 import { WordsControls } from './controls.ts';
 import { Heads } from './heads.ts';
 import { mapsOf } from './maps.ts';
-import { measured, questionOf, sunkAt } from './measure.ts';
+import { type Measured, measured, questionOf, sunkAt } from './measure.ts';
 import { still, wordsNotice } from './notice.ts';
 import { RowView } from './row.ts';
 import { remarksOf, type Shown, saveCsv, savePng } from './save.ts';
@@ -77,9 +78,12 @@ class WordsLab {
     },
   });
   #rigid: readonly [number, number] = [0, 0];
-  readonly #redraw = framed(() => this.#draw());
-  readonly #later = afterwards();
+  readonly #redraw = drawing(byId('words-body'), () => this.#draw());
+  /** 18 small maps, a table and a curve take longer than all before them, and can wait until the maps are seen. */
+  readonly #redrawRest = drawing(byId('words-body'), () => this.#rest(), true);
   #shown: Shown | undefined;
+  /** What the parts below the maps show. */
+  #below: { shown: Shown; place: number; head: number; found: Measured } | undefined;
 
   constructor(
     private readonly engine: Engine,
@@ -220,8 +224,8 @@ class WordsLab {
   }
 
   #show(shown: Shown, order: readonly number[], tokens: readonly string[], head: number): void {
-    const { question, weights, maps, infos } = shown;
-    const { words, layer } = question;
+    const { question, maps, infos } = shown;
+    const { words } = question;
     const count = words.length;
     const { row } = this.store.get().values;
     const place = Math.max(0, order.indexOf(Math.min(row, count - 1)));
@@ -233,25 +237,39 @@ class WordsLab {
     this.#tiles.replaceChildren(...tilesOf(found.mean, found.moved, found.rigid, found.sunk));
     const { part, mask } = question;
     setText(this.#notice, wordsNotice({ ...found, names, part, masked: mask !== 'open' }));
-    // 18 small maps, a table and a curve take longer than all before them, and can wait until the maps are seen.
-    this.#later(() => {
-      this.#heads.show(weights, layer.heads, head, sequential(isDark()));
-      this.#row.show({
-        words,
-        place,
-        a: a.subarray(place * count, (place + 1) * count),
-        b: b.subarray(place * count, (place + 1) * count),
-        names,
-        sunk: sunkAt(shown, place),
-        choose: (at) => this.#look(at),
-      });
-      this.#panel.show(variationFigure(words, found, remarksOf(shown)));
+    this.#below = { shown, place, head, found };
+    this.#redrawRest();
+  }
+  *#rest(): Generator<void> {
+    if (!this.#below) return;
+    const { shown, place, head, found } = this.#below;
+    const { question, weights, maps, infos } = shown;
+    const { words, layer } = question;
+    const count = words.length;
+    this.#heads.show(weights, layer.heads, head, sequential(isDark()));
+    yield;
+    const [a, b] = maps.map((map) => map.subarray(place * count, (place + 1) * count)) as [
+      Float32Array,
+      Float32Array,
+    ];
+    this.#row.show({
+      words,
+      place,
+      a,
+      b,
+      names: [infos[0].title, infos[1].title],
+      sunk: sunkAt(shown, place),
+      choose: (at) => this.#look(at),
     });
+    yield;
+    this.#panel.show(variationFigure(words, found, remarksOf(shown)));
   }
   #save(as: (shown: Shown) => void): void {
+    this.#redraw.now();
     if (this.#shown) as(this.#shown);
   }
   #code(which: 0 | 1): string {
+    this.#redraw.now();
     const shown = this.#shown;
     return shown ? layerCode(shown.question, shown.infos[which]) : '';
   }

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// When something is drawn. What is in view: in the next frame, or in pieces after it. What is not: at rest, piece by piece. The newest
+// state wins, and what has begun is finished first, so that a figure moves while a slider does.
+import { framed } from './dom.ts';
+
+/** Draws all at once, or in pieces of a few milliseconds between which the page takes input. */
+type Work = (() => void) | (() => Iterator<unknown>);
+
+export interface Redraw {
+  (): void;
+  /** What is still to be drawn is drawn at once: before somebody saves it, or prints the page. */
+  now(): void;
+}
+
+interface Scheduling {
+  readonly scheduler?: {
+    postTask?(task: () => void, options: { priority: 'user-visible' | 'background' }): unknown;
+  };
+}
+function post(task: () => void, priority: 'user-visible' | 'background'): void {
+  const { scheduler } = globalThis as Scheduling;
+  if (scheduler?.postTask) scheduler.postTask(task, { priority });
+  else setTimeout(task, 0);
+}
+
+/** Everything with something left to draw. */
+const open = new Set<Job>();
+const jobs = new WeakMap<Element, Job[]>();
+const far = new WeakSet<Element>();
+
+class Job {
+  #stale = false;
+  #pieces: Iterator<unknown> | undefined;
+  /** Waits for the frame, and not for its turn among the others. */
+  framed = false;
+  readonly #frame = framed(() => {
+    this.framed = false;
+    if (this.late) pump();
+    else this.now();
+  });
+
+  constructor(
+    private readonly element: Element,
+    private readonly work: Work,
+    private readonly late: boolean,
+  ) {
+    jobs.set(element, [...(jobs.get(element) ?? []), this]);
+  }
+  get near(): boolean {
+    return !far.has(this.element);
+  }
+  ask(): void {
+    this.#stale = true;
+    open.add(this);
+    tell();
+    if (this.near || this.late) this.come();
+    else pump();
+  }
+  come(): void {
+    if (!open.has(this) || (this.late && this.#pieces)) return;
+    this.framed = true;
+    this.#frame();
+  }
+  /** One piece. */
+  step(): void {
+    const pieces = this.#pieces;
+    this.#pieces = undefined;
+    try {
+      if (pieces) this.#pieces = pieces.next().done ? undefined : pieces;
+      else if (this.#stale) {
+        this.#stale = false;
+        this.#pieces = this.work() ?? undefined;
+      }
+    } finally {
+      if (!this.#pieces && !this.#stale) open.delete(this);
+      tell();
+    }
+  }
+  now(): void {
+    while (this.#stale || this.#pieces) this.step();
+  }
+}
+
+/** For whoever has to know that nothing is about to change. */
+function tell(): void {
+  const { dataset } = document.documentElement;
+  if (open.size === 0) delete dataset.drawing;
+  else if (dataset.drawing === undefined) dataset.drawing = '';
+}
+
+const posted = new Set<string>();
+function pump(): void {
+  const ready = [...open].filter((job) => !job.framed);
+  if (ready.length === 0) return;
+  const priority = ready.some(({ near }) => near) ? 'user-visible' : 'background';
+  if (posted.has(priority)) return;
+  posted.add(priority);
+  post(() => {
+    posted.delete(priority);
+    const left = [...open].filter((job) => !job.framed);
+    const job = left.find(({ near }) => near) ?? left[0];
+    try {
+      job?.step();
+    } finally {
+      pump();
+    }
+  }, priority);
+}
+
+function drawAll(): void {
+  // What is drawn asks for its own parts in turn, which come after it in the set.
+  for (const job of open) job.now();
+}
+
+let observer: IntersectionObserver | undefined;
+function observed(element: Element): void {
+  if (!observer) {
+    addEventListener('beforeprint', drawAll);
+    observer = new IntersectionObserver(
+      (entries) => {
+        // What is made aside is not yet anywhere.
+        for (const { isIntersecting, target } of entries)
+          if (!isIntersecting) {
+            if (target.isConnected) far.add(target);
+          } else if (far.delete(target)) for (const job of jobs.get(target) ?? []) job.come();
+      },
+      { rootMargin: '25% 0px' },
+    );
+  }
+  observer.observe(element);
+}
+
+/** Calls before the work begins collapse into one. `late` work belongs to a figure beside the one in hand, and waits for that. */
+export function drawing(element: Element, work: Work, late = false): Redraw {
+  const job = new Job(element, work, late);
+  observed(element);
+  return Object.assign(() => job.ask(), { now: () => job.now() });
+}
