@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { deflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodings } from '../../dist/index.node.js';
@@ -303,6 +304,13 @@ describe('the state in the browser', () => {
       location.hash = '#v1&z=AAAA';
     });
     await page.locator('.toast', { hasText: 'This link is damaged' }).waitFor();
+    // 3 KB that would be 3 MB: a link of 400 KB could fill the memory.
+    const bomb = deflateRawSync(`say=${'a'.repeat(3e6)}`).toString('base64url');
+    await page.evaluate((packed) => {
+      location.hash = `#v1&z=${packed}`;
+    }, bomb);
+    await expect.poll(() => page.locator('.toast', { hasText: 'damaged' }).count()).toBe(2);
+    expect(new URL(page.url()).hash).toBe('#v1');
     expect(complaints).toEqual([]);
     await close();
     const again = await driver.open(hash, {}, () => undefined);

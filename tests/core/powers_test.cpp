@@ -50,6 +50,8 @@ TEST(Powers, EndWhereFloat64Does) {
   EXPECT_EQ(power(0, -1), infinity);
   EXPECT_EQ(power(7, 0), 1);
   EXPECT_EQ(power(1, 1e300), 1);
+  EXPECT_EQ(power(1, 1e308), 1);
+  EXPECT_TRUE(std::isnan(power(0, std::nan(""))));
   EXPECT_EQ(power(3, 1e308), infinity);
   EXPECT_EQ(power(3, -1e308), 0);
   EXPECT_EQ(power(0x1p-1074, 1), 0x1p-1074);

@@ -65,9 +65,14 @@ function embedded(): string | undefined {
   return id;
 }
 
-/** The address of the bar as the page writes it; a link that was packed to be short is replaced there. */
-async function unpacked(): Promise<string> {
-  const { hash, problems } = await opened(location.hash);
+/**
+ * The address of the bar as the page writes it; a link that was packed to be short is replaced there. Undefined where the visitor
+ * has gone elsewhere meanwhile.
+ */
+async function unpacked(): Promise<string | undefined> {
+  const asked = location.hash;
+  const { hash, problems } = await opened(asked);
+  if (location.hash !== asked) return undefined;
   problems.forEach(toast);
   if (hash !== location.hash) history.replaceState(null, '', hash);
   return hash;
@@ -93,7 +98,7 @@ function connect(store: Store, lazy: LazyLabs): void {
     else
       void unpacked().then((hash) => {
         unpacking = '';
-        take(hash);
+        if (hash !== undefined) take(hash);
       });
   };
   addEventListener('popstate', follow);
@@ -120,7 +125,7 @@ async function main(): Promise<void> {
     return;
   }
   const alone = embedded();
-  const hash = isPacked(location.hash) ? await unpacked() : location.hash;
+  const hash = (isPacked(location.hash) && (await unpacked())) || location.hash;
   const { state, problems } = readAddress(hash, manifest);
   const store = new Store(state);
   let lazy: LazyLabs;

@@ -50,12 +50,12 @@ inline constexpr Index step_keys = Rows == direct_group ? 2 : 4;
 template <Index Rows>
 inline constexpr Index step_values = Rows == direct_group ? 2 : 4;
 
-/// sums[i] = the sum of the lanes of vector i.
+/// sums[i] = the sum of the lanes of vector i. In which order must not depend on how many there are, or a
+/// row would have other bits alone than among others.
 template <class Arch, Index Count>
 void sum_lanes(const xsimd::batch<float, Arch>* vectors, float* sums) {
-  if constexpr (Count % lanes<Arch> == 0)
-    for (Index i = 0; i < Count; i += lanes<Arch>)
-      xsimd::haddp(vectors + i).store_unaligned(sums + i);
+  if constexpr (lanes<Arch> == 4 && Count % 4 == 0)
+    for (Index i = 0; i < Count; i += 4) xsimd::haddp(vectors + i).store_unaligned(sums + i);
   else
     for (Index i = 0; i < Count; ++i) sums[i] = xsimd::reduce_add(vectors[i]);
 }

@@ -83,8 +83,8 @@ double exponential(Twofold x) {
 }  // namespace
 
 double power(double x, double y) {
-  if (y == 0) return 1;
-  if (x == 0) return y > 0 ? 0 : infinity;
+  if (y == 0 || x == 1) return 1;
+  if (x == 0) return y > 0 ? 0 : y < 0 ? infinity : y;
   const Twofold log = logarithm(x);
   const double estimate = y * log.high;
   // Nor would the halves of such a y be finite.

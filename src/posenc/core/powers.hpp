@@ -6,8 +6,8 @@
 
 namespace posenc {
 
-// All within 1 ulp of the exact value (tests/core/powers_test.cpp measures it); where that is a power
-// of two, x^y is exact. NaN stays NaN.
+// Within 1 ulp of the exact value, a power within 1 + |y| / 32 (tests/core/powers_test.cpp measures it); where
+// that is a power of two, x^y is exact. NaN stays NaN.
 
 /// x^y for 0 <= x < infinity.
 double power(double x, double y);

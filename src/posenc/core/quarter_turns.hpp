@@ -10,7 +10,7 @@ struct QuarterTurns {
   double rest;
 };
 
-/// For angles from 2 on, within 2^-52 of the rest; infinities and NaN leave NaN.
+/// For angles from 2 on, within 2^-51 of the rest; infinities and NaN leave NaN.
 QuarterTurns quarter_turns(double angle);
 
 }  // namespace posenc

@@ -58,18 +58,31 @@ function toggle(): void {
 function show(): void {
   if (!bar) return;
   const sheet = narrow.matches ? sheets.get(inView) : undefined;
+  const opened = open();
+  if (opened !== sheet) {
+    const focused = opened?.root.contains(document.activeElement);
+    close(false);
+    // Or the focus would be nowhere.
+    if (focused)
+      opened?.root
+        .closest<HTMLElement>('.lab')
+        ?.querySelector('h2')
+        ?.focus({ preventScroll: true });
+  }
   bar.root.hidden = sheet === undefined;
-  if (open() !== sheet) close(false);
   if (!sheet) return;
   setText(bar.button, sheet.title);
   bar.button.setAttribute('aria-controls', sheet.root.id);
 }
 
 function lay({ root, body, parts }: Sheet): void {
+  const focused = document.activeElement;
   for (const [part, place] of parts)
     if (narrow.matches) body.append(part);
     else place.after(part);
   root.hidden = true;
+  // An element that is moved loses the focus.
+  if (focused instanceof HTMLElement && focused !== document.activeElement) focused.focus();
 }
 
 function makeBar(): void {
@@ -87,7 +100,12 @@ function makeBar(): void {
   bar = { root, button };
   byId('live').before(root);
   document.addEventListener('keydown', (event) => {
-    if (event.key === 'Escape' && open()?.root.contains(event.target as Node)) close();
+    if (
+      event.key === 'Escape' &&
+      !event.defaultPrevented &&
+      open()?.root.contains(event.target as Node)
+    )
+      close();
   });
   narrow.addEventListener('change', () => {
     sheets.forEach(lay);
@@ -95,14 +113,18 @@ function makeBar(): void {
   });
 }
 
+/** Labs in the middle of the screen, of which there are two where one ends. */
+const seen = new Set<string>();
 const observer =
   'IntersectionObserver' in globalThis
     ? new IntersectionObserver(
         (entries) => {
           for (const { isIntersecting, target } of entries) {
-            if (isIntersecting) inView = target.id;
-            else if (inView === target.id) inView = '';
+            // The last one that came stays the one in view while it is; then it is one that was there before.
+            seen.delete(target.id);
+            if (isIntersecting) seen.add(target.id);
           }
+          inView = [...seen].at(-1) ?? '';
           show();
         },
         { rootMargin: '-30% 0px -30% 0px' },
