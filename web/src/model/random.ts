@@ -9,29 +9,33 @@ export function hash(text: string): number {
   return value >>> 0;
 }
 
+const step = 0x9e3779b9;
+/** Of a state its number in [0, 1). */
+function mixed(state: number): number {
+  let bits = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
+  bits = Math.imul(bits ^ (bits >>> 15), 0x735a2d97);
+  return ((bits ^ (bits >>> 15)) >>> 0) / 4294967296;
+}
+
 /** Uniform numbers in [0, 1): a Weyl sequence, each term mixed by multiply and xor-shift. */
 export function uniform(seed: number): () => number {
-  let state = seed >>> 0;
+  let state = seed | 0;
   return () => {
-    state = (state + 0x9e3779b9) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
-    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);
-    return ((mixed ^ (mixed >>> 15)) >>> 0) / 4294967296;
+    state = (state + step) | 0;
+    return mixed(state);
   };
 }
 
 /** Nearly normal: a sum of twelve uniforms has variance one, and needs no logarithm that could differ between engines. */
 export function normal(seed: number, count: number, deviation = 1): Float32Array {
   const numbers = new Float32Array(count);
-  let state = seed >>> 0;
+  // Its state in a variable of its own: a table of a million numbers asks twelve million times.
+  let state = seed | 0;
   for (let at = 0; at < count; at += 1) {
     let sum = -6;
-    // As uniform() above, which a table of a million numbers would call twelve million times.
     for (let i = 0; i < 12; i += 1) {
-      state = (state + 0x9e3779b9) | 0;
-      let mixed = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
-      mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);
-      sum += ((mixed ^ (mixed >>> 15)) >>> 0) / 4294967296;
+      state = (state + step) | 0;
+      sum += mixed(state);
     }
     numbers[at] = sum * deviation;
   }

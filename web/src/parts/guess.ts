@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A question ahead of what a lab shows: choose what you expect, then the lab does it and measures.
 import { box, h, setText } from '../dom.ts';
+import { remember, remembered } from '../remember.ts';
 
 export interface Answer {
   /** Index of the choice that is right. */
@@ -17,22 +18,12 @@ export interface Question {
 }
 
 const key = 'posenc-questions';
-let wanted = true;
-try {
-  wanted = localStorage.getItem(key) !== 'off';
-} catch {
-  // Storage may be forbidden; then they are asked anew in every visit.
-}
+let wanted = remembered(key) !== 'off';
 const all: Guess[] = [];
 
 function want(on: boolean): void {
   wanted = on;
-  try {
-    if (on) localStorage.removeItem(key);
-    else localStorage.setItem(key, 'off');
-  } catch {
-    // Nothing depends on it.
-  }
+  remember(key, on ? undefined : 'off');
   for (const guess of all) guess.show();
 }
 

@@ -2,14 +2,10 @@
 // Single keys: a digit goes to a lab, a question mark lists all keys. Who dictates, or types with a tremor, can turn them off.
 import { announce, box, h, setText } from '../dom.ts';
 import { type LabId, labs } from '../model/labs.ts';
+import { remember, remembered } from '../remember.ts';
 
 const stored = 'posenc-keys';
-let wanted = true;
-try {
-  wanted = localStorage.getItem(stored) !== 'off';
-} catch {
-  // Storage may be forbidden; then they are on in every visit.
-}
+let wanted = remembered(stored) !== 'off';
 
 /** Where a key already means something: fields, figures, numbers that were gone into, and whatever is open above the page. */
 const busy =
@@ -50,12 +46,7 @@ const inLists: readonly (readonly [string, readonly (readonly [string, string])[
 const switches: HTMLButtonElement[] = [];
 function want(on: boolean): void {
   wanted = on;
-  try {
-    if (on) localStorage.removeItem(stored);
-    else localStorage.setItem(stored, 'off');
-  } catch {
-    // Nothing depends on it.
-  }
+  remember(stored, on ? undefined : 'off');
   for (const button of switches) label(button);
   announce(on ? 'Single keys on' : 'Single keys off');
 }
