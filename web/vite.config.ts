@@ -99,7 +99,7 @@ export default defineConfig({
           groups: [
             {
               name: 'base',
-              test: /\/web\/src\/(model|draw\/(stage|heatmap|cursor|raster|scale)|parts\/(save|control|guess|programs|code|layer-code|random-code)|compute\/layer|labs\/notices|dom|view|remember|theme|engine|pause)/,
+              test: /\/web\/src\/(model\/(?!safetensors)|draw\/(stage|heatmap|cursor|raster|scale)|parts\/(save|control|guess|programs|code|layer-code|random-code)|compute\/layer|labs\/notices|dom|view|remember|theme|engine|pause)/,
             },
           ],
         },
