@@ -134,6 +134,8 @@ export class Curves {
     const bottom = frame.top + frame.height;
 
     const marks: SVGElement[] = [];
+    // Last of all, since words with a line through them are not read.
+    const notes: SVGElement[] = [];
     for (const level of levels) {
       marks.push(
         svg('path', {
@@ -197,7 +199,7 @@ export class Curves {
         x: place + (late ? -7 : 7),
         y: frame.top + 15,
       };
-      marks.push(svg('text', at, mark.name));
+      notes.push(svg('text', at, mark.name));
     }
     if (envelope) line(envelope, 'line envelope');
     for (const i of order)
@@ -231,7 +233,7 @@ export class Curves {
         }),
       );
     }
-    overlay.replaceChildren(...marks);
+    overlay.replaceChildren(...marks, ...notes);
   }
 
   #distances(data: CurveData, width: number): number[] {

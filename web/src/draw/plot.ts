@@ -145,6 +145,8 @@ export class Plot {
     const inside = (place: number): boolean => place >= frame.left - 1 && place <= right + 1;
 
     const marks: SVGElement[] = [];
+    // Last of all, since words with a line through them are not read.
+    const notes: SVGElement[] = [];
     if (data.beyond !== undefined) {
       const edge = Math.max(frame.left, Math.min(right, x(data.beyond)));
       marks.push(
@@ -178,14 +180,14 @@ export class Plot {
     for (const { at, name } of data.levels ?? []) {
       if (at < low || at > high) continue;
       marks.push(svg('path', { class: 'level', d: `M${frame.left} ${y(at)}H${right}` }));
-      marks.push(svg('text', { class: 'note', x: frame.left + 8, y: y(at) - 6 }, name));
+      notes.push(svg('text', { class: 'note', x: frame.left + 8, y: y(at) - 6 }, name));
     }
     for (const { at, name } of data.marks ?? []) {
       const place = x(at);
       if (!inside(place)) continue;
       const late = place > frame.left + frame.width * 0.6;
       marks.push(svg('path', { class: 'level', d: `M${place} ${frame.top}V${bottom}` }));
-      marks.push(
+      notes.push(
         svg(
           'text',
           { class: late ? 'note end' : 'note', x: place + (late ? -7 : 7), y: frame.top + 15 },
@@ -232,7 +234,7 @@ export class Plot {
         );
       });
     }
-    overlay.replaceChildren(...marks);
+    overlay.replaceChildren(...marks, ...notes);
   }
 
   #line(
