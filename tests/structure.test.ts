@@ -95,9 +95,14 @@ describe('layers', () => {
     expect(missing).toEqual([]);
   });
 
-  it('the page imports the public entry alone', () => {
-    const imports = matching(/^web\/src\/.*\.ts$/).flatMap((name) =>
-      [...text(name).matchAll(/\bfrom '([^']+)'|\bimport\('([^']+)'\)/g)].map(([, a, b]) => a ?? b),
+  it('the page imports the public entry alone, and a tokeniser in one place', () => {
+    const tokeniser = 'web/src/labs/words/tokenizer.ts';
+    expect(text(tokeniser)).toContain("from '@huggingface/tokenizers'");
+    const others = matching(/^web\/src\/.*\.ts$/).map((name) =>
+      name === tokeniser ? text(name).replace("from '@huggingface/tokenizers'", '') : text(name),
+    );
+    const imports = others.flatMap((content) =>
+      [...content.matchAll(/\bfrom '([^']+)'|\bimport\('([^']+)'\)/g)].map(([, a, b]) => a ?? b),
     );
     expect(imports.filter((path) => !path.startsWith('.') && path !== 'posenc')).toEqual([]);
     expect(imports.filter((path) => path.includes('bindings'))).toEqual([]);

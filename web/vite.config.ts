@@ -8,6 +8,7 @@ import { aheadFigures } from './ahead-figures.ts';
 import { keepToBudget } from './budget.ts';
 import { firstView } from './first-view.ts';
 import { formulas } from './formulas.ts';
+import { gpt2Vocabulary, vocabulary } from './gpt-2.ts';
 import { keepFiles, workerName } from './keep.ts';
 import { asProgram } from './program.ts';
 
@@ -76,11 +77,12 @@ export default defineConfig({
     aheadFigures(places),
     firstView(places, policy),
     benchmarkPeer,
+    gpt2Vocabulary(here('./gpt-2.license.txt'), () => built),
     whereTo,
     keepToBudget(() => built),
     keepFiles(() => built),
   ],
-  define: { benchmarkPeer: JSON.stringify(peer) },
+  define: { benchmarkPeer: JSON.stringify(peer), gpt2Files: JSON.stringify(vocabulary) },
   worker: { format: 'es' },
   // The page is a user of the package as published: it sees the built public entry and nothing behind it.
   resolve: { alias: { posenc: here('../dist/index.js') } },

@@ -69,7 +69,7 @@ function ofBeyond(engine: Engine): Figure[] {
 }
 
 function ofWords(engine: Engine, dark: boolean): Figure[] {
-  const words = tokensOf(values.say, values.cut);
+  const words = tokensOf(values.say, 'words');
   const question = questionOf(values, words);
   const one = infoOf(manifest, state);
   const other = manifest.find(({ id }) => id === values.with) ?? manifest.find(actsNowhere) ?? one;

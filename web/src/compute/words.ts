@@ -21,6 +21,8 @@ export interface Layer {
 export interface Question {
   /** In the order of their places. */
   readonly words: readonly string[];
+  /** Of tokens, which are then told apart by these alone. */
+  readonly ids?: readonly number[];
   readonly layer: Layer;
   readonly mask: Mask;
   /** Of a window its width, else how many words at the start are special. */
@@ -61,9 +63,12 @@ export function sightOf(
 export const sinkLogits = (sink: number, heads: number): number[] =>
   Array<number>(heads).fill(Math.fround(Math.log(sink)));
 
-/** The vector of a word; where only position shall count, all words are one. */
-const vectorOf = (word: string, width: number, part: Part): Float32Array =>
-  normal(hash(part === 'position' ? '' : word.toLowerCase()), width);
+/** What the vector of each word is hashed from; where only position shall count, all words are one. */
+export function namesOf({ words, ids, part }: Pick<Question, 'words' | 'ids' | 'part'>): string[] {
+  return words.map((word, place) =>
+    part === 'position' ? '' : ids ? `#${ids[place]}` : word.toLowerCase(),
+  );
+}
 
 /** Rows of which some may be the same one. */
 interface Rows {
@@ -73,16 +78,15 @@ interface Rows {
 }
 
 /** A row for each different word. */
-function rowsOf(words: readonly string[], width: number, part: Part): Rows {
+function rowsOf(names: readonly string[], width: number): Rows {
   const known = new Map<string, number>();
-  const at = words.map((word) => {
-    const name = part === 'position' ? '' : word.toLowerCase();
+  const at = names.map((name) => {
     const row = known.get(name) ?? known.size;
     known.set(name, row);
     return row;
   });
   const data = new Float32Array(known.size * width);
-  for (const [name, row] of known) data.set(vectorOf(name, width, part), row * width);
+  for (const [name, row] of known) data.set(normal(hash(name), width), row * width);
   return { data, at };
 }
 
@@ -119,10 +123,12 @@ function project({ data: rows, at }: Rows, layer: Layer, name: string): Table {
 
 /** Two encodings read the same words: what was projected last is kept for the second. */
 let last: { key: string; tables: readonly [Table, Table] } | undefined;
-function projected(words: readonly string[], layer: Layer, part: Part): readonly [Table, Table] {
-  const key = JSON.stringify([words, layer, part]);
+function projected(question: Question): readonly [Table, Table] {
+  const { layer } = question;
+  const names = namesOf(question);
+  const key = JSON.stringify([names, layer]);
   if (last?.key !== key) {
-    const rows = rowsOf(words, layer.width, part);
+    const rows = rowsOf(names, layer.width);
     last = { key, tables: [project(rows, layer, 'query'), project(rows, layer, 'key')] };
   }
   return last.tables;
@@ -130,18 +136,19 @@ function projected(words: readonly string[], layer: Layer, part: Part): readonly
 
 function attend(
   engine: Engine,
-  { words, layer, mask, span, part, softcap, sink = 0 }: Question,
+  question: Question,
   info: EncodingInfo | undefined,
   encoding: Encoding | undefined,
 ): Weights {
-  const count = words.length;
+  const { layer, mask, span, softcap, sink = 0 } = question;
+  const count = question.words.length;
   const { heads, width } = layer;
   const settings = info && settingsOf(info, layer);
   const indices = Float64Array.from({ length: count }, (_, place) => place);
   const positions = info && settings && placesIn(info, gridOf(info, settings, count), indices);
-  let [q, k] = projected(words, layer, part);
+  let [q, k] = projected(question);
   if (info && encoding && actsAt(info, 'embed')) {
-    const { data, at } = rowsOf(words, width, part);
+    const { data, at } = rowsOf(namesOf(question), width);
     const plain = new Float32Array(count * width);
     at.forEach((row, place) => {
       plain.set(data.subarray(row * width, (row + 1) * width), place * width);

@@ -63,7 +63,7 @@ export const keys = {
   hot: flag(true),
   /** Attention on your words: the text, how it is cut, and the layer that reads it. */
   say: text('the animal did not cross the street because the animal was tired', 4096),
-  cut: choice('words', 'letters'),
+  cut: choice('words', 'letters', 'pairs'),
   /** The encoding compared with; empty is the one that acts nowhere. */
   with: text('', 64),
   heads: number(4, 1, 8, true),

@@ -9,7 +9,7 @@ import { optionsText, randomText } from './random-code.ts';
 
 /** Prints the weights, and with `outputs` what attention computed, heads first. */
 export function layerCode(question: Question, chosen: EncodingInfo, outputs = false): string {
-  const { words, layer, mask, span, part, softcap, sink = 0 } = question;
+  const { words, ids, layer, mask, span, part, softcap, sink = 0 } = question;
   const info = part === 'content' || actsNowhere(chosen) ? undefined : chosen;
   const settings = info && settingsOf(info, layer);
   const grid = info && settings && gridOf(info, settings, words.length);
@@ -31,15 +31,22 @@ const positions = ${positionsText(info, grid, 'count')};
       ? ['encoding, queryPositions: positions, keyPositions: positions']
       : []),
   ];
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is one in the program.
+  const name = part === 'position' ? "''" : ids ? '`#${ids[place]}`' : 'word.toLowerCase()';
   return `import { load } from 'posenc';
 
 ${randomText}
 const pe = await load();
 const words = ${JSON.stringify(words)};
-const [heads, width, count] = [${layer.heads}, ${layer.width}, words.length];
+${
+  ids
+    ? `const ids = ${JSON.stringify(ids)};
+`
+    : ''
+}const [heads, width, count] = [${layer.heads}, ${layer.width}, words.length];
 const headDim = width / heads;
 ${made}let rows = new Float32Array(count * width);
-words.forEach((word, place) => rows.set(normal(hash(${part === 'position' ? "''" : 'word.toLowerCase()'}), width), place * width));
+words.forEach((word, place) => rows.set(normal(hash(${name}), width), place * width));
 ${info && actsAt(info, 'embed') ? 'rows = encoding.embed({ shape: [count, width], data: rows }, positions).data;\n' : ''}const project = (name) => {
   const matrix = normal(hash(\`${layer.seed}:\${name}\`), width * width, ${layer.sharpness} / Math.sqrt(width));
   const data = new Float32Array(count * width);

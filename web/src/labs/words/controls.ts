@@ -54,10 +54,11 @@ export class WordsControls {
       this.#choice(
         'cut',
         'Cut into',
-        '',
+        `Byte pairs are the tokens of GPT-2: ${(gpt2Files.bytes / 1e6).toFixed(1)} MB come from this site when first chosen.`,
         [
           ['words', 'Words'],
           ['letters', 'Letters'],
+          ['pairs', 'Byte pairs'],
         ],
         (value) => ({ cut: value as Values['cut'], mix: '', row: 0 }),
       ),

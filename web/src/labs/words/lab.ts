@@ -20,13 +20,15 @@ import { SquareMaps } from '../../parts/square-maps.ts';
 import { isDark, onTheme } from '../../theme.ts';
 import { drawing } from '../../view.ts';
 import { WordsControls } from './controls.ts';
+import { dropped, OwnTokens, PairsStatus } from './files.ts';
 import { Heads } from './heads.ts';
 import { mapsOf } from './maps.ts';
 import { type Measured, measured, questionOf, sunkAt } from './measure.ts';
 import { still, wordsNotice } from './notice.ts';
+import { Pairs } from './pairs.ts';
 import { RowView } from './row.ts';
 import { remarksOf, type Shown, saveCsv, savePng } from './save.ts';
-import { mostTokens, orderFrom, orderText, tokensOf } from './text.ts';
+import { type Cut, mostTokens, orderFrom, orderText } from './text.ts';
 import { tilesOf } from './tiles.ts';
 import { variationFigure } from './variation.ts';
 
@@ -47,6 +49,9 @@ class WordsLab {
     change: () => this.#type(true),
   });
   readonly #hint = h('p', { class: 'control-doc', id: 'words-hint' });
+  readonly #pairs = new Pairs(() => this.#redraw());
+  readonly #status = new PairsStatus(this.#pairs);
+  readonly #ownTokens = new OwnTokens(this.#pairs, (file) => this.#take(file));
   readonly #selects: readonly [HTMLSelectElement, HTMLSelectElement];
   readonly #controls: WordsControls;
   readonly #problem = h('p', { class: 'control-error', role: 'alert', hidden: true });
@@ -61,8 +66,8 @@ class WordsLab {
   );
   readonly #guess = new Guess({
     ask: () => {
-      const { say, cut, mix, part } = this.store.get().values;
-      return mix === '' && part === 'both' && tokensOf(say, cut).length > 1
+      const { mix, part } = this.store.get().values;
+      return mix === '' && part === 'both' && this.#cut().words.length > 1
         ? 'The words are about to be shuffled. Which of the two maps moves along with them, cell by cell?'
         : undefined;
     },
@@ -119,7 +124,13 @@ class WordsLab {
     const switches = box('words-switches', ...this.#controls.above);
     const controls = box('words-controls', ...this.#controls.below);
     byId('words-body').append(
-      box('type-row', h('label', { for: 'words-text' }, 'Your words'), this.#text, this.#hint),
+      box(
+        'type-row',
+        h('label', { for: 'words-text' }, 'Your words'),
+        this.#text,
+        this.#hint,
+        this.#status.root,
+      ),
       box(
         'words-bar',
         box('versus', h('label', { for: 'words-a' }, 'A'), this.#selects[0]),
@@ -135,6 +146,7 @@ class WordsLab {
       this.#row.root,
       this.#panel.root,
       controls,
+      this.#ownTokens.root,
       box(
         'button-row',
         button('All weights as CSV', () => this.#save(saveCsv)),
@@ -144,14 +156,24 @@ class WordsLab {
       ),
     );
     inSheet('words', switches, controls);
+    dropped(byId('words-body'), (file) => this.#take(file));
     byId('words-body').prepend(this.#guess.root);
     store.subscribe((state, previous) => {
+      // Chosen again, byte pairs are tried again.
+      if (differ(state.values, previous.values, 'cut')) this.#pairs.again();
       if (state.encoding !== previous.encoding || differ(state.values, previous.values, ...own))
         this.#redraw();
     });
     onTheme(this.#redraw);
   }
 
+  #cut(): Cut {
+    return this.#pairs.cut(this.store.get().values);
+  }
+  #take(file: File): void {
+    this.#pairs.take(file);
+    this.store.put({ cut: 'pairs', mix: '', row: 0 });
+  }
   #type(committed: boolean): void {
     const say = this.#text.value;
     if (say === this.store.get().values.say && !committed) return;
@@ -163,16 +185,14 @@ class WordsLab {
     }
   }
   #shuffle(): void {
-    const { say, cut, mix } = this.store.get().values;
-    const before = orderFrom(mix, tokensOf(say, cut).length);
+    const before = orderFrom(this.store.get().values.mix, this.#cut().words.length);
     let next = before;
     for (let attempt = 0; attempt < 20 && orderText(next) === orderText(before); attempt += 1)
       next = shuffled(before, Math.random);
     this.store.put({ mix: orderText(next) });
   }
   #look(place: number): void {
-    const { say, cut, mix } = this.store.get().values;
-    const word = orderFrom(mix, tokensOf(say, cut).length)[place];
+    const word = orderFrom(this.store.get().values.mix, this.#cut().words.length)[place];
     if (word !== undefined) this.store.put({ row: word });
   }
 
@@ -182,15 +202,19 @@ class WordsLab {
     // While it is empty somebody is about to type; otherwise a link may have brought another text.
     const pausing = document.activeElement === this.#text && this.#text.value.trim() === '';
     if (!pausing && this.#text.value !== values.say) this.#text.value = values.say;
-    const tokens = tokensOf(values.say, values.cut);
-    const whole = tokensOf(`${values.say} +`, values.cut).length > mostTokens;
+    this.#controls.show(values);
+    const cut = this.#cut();
+    this.#status.show(values.cut === 'pairs');
+    this.#ownTokens.show();
+    // What is on screen stays until the tokens of what was typed since are there.
+    if (cut.late && this.#shown) return;
+    const tokens = cut.words;
     setText(
       this.#hint,
-      whole
+      cut.more
         ? `The first ${mostTokens} tokens are used.`
-        : `${tokens.length} ${values.cut}. Equal ones are equal vectors.`,
+        : `${tokens.length} ${cut.unit}. Equal ones are equal vectors.`,
     );
-    this.#controls.show(values);
     const a = infoOf(manifest, state);
     const b = manifest.find(({ id }) => id === values.with) ?? manifest.find(actsNowhere) ?? a;
     this.#selects[0].value = a.id;
@@ -199,6 +223,7 @@ class WordsLab {
     const question = questionOf(
       values,
       order.map((word) => tokens[word] as string),
+      cut.ids && order.map((word) => cut.ids?.[word] as number),
     );
     const { layer } = question;
     try {
@@ -216,14 +241,14 @@ class WordsLab {
       this.#shown = { question, weights, maps, infos: [a, b] };
       this.#problem.hidden = true;
       this.#guess.show();
-      this.#show(this.#shown, order, tokens, head);
+      this.#show(this.#shown, order, cut, head);
     } catch (error) {
       this.#problem.hidden = false;
       setText(this.#problem, problemOf(error).message);
     }
   }
 
-  #show(shown: Shown, order: readonly number[], tokens: readonly string[], head: number): void {
+  #show(shown: Shown, order: readonly number[], cut: Cut, head: number): void {
     const { question, maps, infos } = shown;
     const { words } = question;
     const count = words.length;
@@ -232,7 +257,7 @@ class WordsLab {
     const names = [infos[0].title, infos[1].title] as const;
     const [a, b] = maps;
     this.#maps.show(mapsOf({ words, a, b, names, place, dark: isDark() }));
-    const found = measured(this.engine, shown, tokens, order, head);
+    const found = measured(this.engine, shown, cut, order, head);
     this.#rigid = found.rigid;
     this.#tiles.replaceChildren(...tilesOf(found.mean, found.moved, found.rigid, found.sunk));
     const { part, mask } = question;

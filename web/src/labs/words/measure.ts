@@ -14,7 +14,7 @@ import type { Engine } from '../../engine.ts';
 import type { Values } from '../../model/keys.ts';
 import type { EncodingInfo } from '../../model/manifest.ts';
 import type { Shown } from './save.ts';
-import { orderText } from './text.ts';
+import { type Cut, orderText } from './text.ts';
 
 export const layerOf = ({ heads, width, seed, sharp }: Values): Layer => ({
   heads,
@@ -23,8 +23,13 @@ export const layerOf = ({ heads, width, seed, sharp }: Values): Layer => ({
   sharpness: sharp,
 });
 
-export const questionOf = (values: Values, words: readonly string[]): Question => ({
+export const questionOf = (
+  values: Values,
+  words: readonly string[],
+  ids?: readonly number[],
+): Question => ({
   words,
+  ...(ids ? { ids } : {}),
   layer: layerOf(values),
   mask: values.hide,
   span: values.span,
@@ -47,7 +52,7 @@ export interface Measured {
 export function measured(
   engine: Engine,
   { question, maps, infos }: Shown,
-  tokens: readonly string[],
+  tokens: Cut,
   order: readonly number[],
   head: number,
 ): Measured {
@@ -55,7 +60,11 @@ export function measured(
   const count = words.length;
   const [a, b] = maps;
   const moved = orderText(order) !== '';
-  const typed: Question = { ...question, words: tokens };
+  const typed: Question = {
+    ...question,
+    words: tokens.words,
+    ...(tokens.ids ? { ids: tokens.ids } : {}),
+  };
   const change = (which: 0 | 1): number =>
     rigidity(
       mapOf(weightsOf(engine, typed, infos[which] as EncodingInfo), layer.heads, head),
