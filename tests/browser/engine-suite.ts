@@ -29,7 +29,12 @@ export interface OtherEngine {
   start(): Promise<void>;
   open(): Promise<Tab>;
   stop(): Promise<void>;
+  /** Tests of its own, after the others. */
+  more?(): void;
 }
+
+/** Milliseconds; a test of two such waits still ends by itself. */
+const patience = 50_000;
 
 /**
  * What `of` gives in the page as soon as that is neither false nor empty. Asked from outside: what drivers wait with inside is made
@@ -40,15 +45,20 @@ async function until<T>(
   of: (argument: string) => T,
   argument = '',
 ): Promise<Exclude<Awaited<T>, false | '' | undefined | null>> {
+  const end = performance.now() + patience;
   for (;;) {
     const got = await tab.read(of, argument);
     if (got) return got as Exclude<Awaited<T>, false | '' | undefined | null>;
+    if (performance.now() > end)
+      throw new Error(
+        `not within ${patience / 1000} s: ${argument || of}; ${(await tab.complaints()).join('; ') || 'no complaints'}`,
+      );
     await new Promise((done) => setTimeout(done, 50));
   }
 }
 const present = (selector: string) => document.querySelector(selector) !== null;
 
-export function testEngine({ name, start, open, stop }: OtherEngine): void {
+export function testEngine({ name, start, open, stop, more }: OtherEngine): void {
   const servers: ChildProcess[] = [];
   let engine: Engine;
   let tab: Tab;
@@ -159,5 +169,6 @@ load().then(digest).then(
       expect(JSON.parse(title)).toMatchObject({ hash: committed });
       expect(await other.complaints()).toEqual([]);
     });
+    more?.();
   });
 }

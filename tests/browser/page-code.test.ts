@@ -12,7 +12,7 @@ import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { untouched } from '../../web/src/model/settings.ts';
 import { atlasCode } from '../../web/src/parts/code.ts';
 import { layerCode } from '../../web/src/parts/layer-code.ts';
-import { changed, PageDriver, suitsEverybody } from './page-driver.ts';
+import { changed, PageDriver, settled, suitsEverybody } from './page-driver.ts';
 import { root } from './page-server.ts';
 import { programs, run, runAll } from './programs.ts';
 
@@ -132,6 +132,33 @@ describe('Lab 7', () => {
     });
     expect(JSON.parse(printed.split('\n')[0] as string)).toEqual(weights);
     expect(await suitsEverybody(page, 'use')).toEqual([]);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+
+  it('shows the lab asked for last, whichever comes last', async () => {
+    const { page, complaints, close } = await driver.open('#v1&lab=use');
+    let release = (): void => {};
+    const held = new Promise<void>((done) => {
+      release = done;
+    });
+    // Words take their time; the doctor of configurations is there at once.
+    await page.route(/\/assets\/lab-/, async (route) => {
+      const response = await route.fetch();
+      const words = (await response.text()).includes('words-text');
+      if (words) await held;
+      await route.fulfill({ response });
+    });
+    const program = page.locator('#use .program');
+    const choose = (name: string) => page.locator('#use').getByText(name, { exact: true }).click();
+    await choose('Words');
+    await choose('Config');
+    await expect.poll(() => program.textContent()).toContain('fromConfig');
+    const text = await program.textContent();
+    release();
+    await page.waitForSelector('#words[data-loaded]');
+    await settled(page);
+    expect(await program.textContent()).toBe(text);
     expect(complaints).toEqual([]);
     await close();
   });

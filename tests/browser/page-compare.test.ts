@@ -209,6 +209,25 @@ describe('side by side', () => {
   });
   afterAll(() => driver?.stop());
 
+  it('compares with the usual two, and with another where one of them is chosen above', async () => {
+    const { page, close } = await driver.open('#v1&lab=atlas&len=64');
+    await page.locator('#compare').scrollIntoViewIfNeeded();
+    await page.waitForSelector('#compare[data-loaded]');
+    const beside = async (id: string): Promise<string[]> => {
+      await page.selectOption('#encoding', id);
+      await settled(page);
+      return page
+        .locator('#compare select')
+        .evaluateAll((all) => all.map((one) => (one as HTMLSelectElement).value));
+    };
+    expect(await beside('rope')).toEqual(['sinusoidal', 'alibi', '']);
+    expect(await beside('sinusoidal')).toEqual(['alibi', 'rope', '']);
+    expect(await beside('alibi')).toEqual(['sinusoidal', 'rope', '']);
+    await page.selectOption('#compare-2', 't5');
+    expect(await beside('t5')).toEqual(['sinusoidal', 'rope', 't5']);
+    await close();
+  });
+
   it('puts up to four on one axis, shares them, and suits everybody', async () => {
     const { page, complaints, requests, close } = await driver.open('#v1&lab=atlas&len=64');
     await page.locator('#compare').scrollIntoViewIfNeeded();

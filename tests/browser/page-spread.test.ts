@@ -34,6 +34,9 @@ function scores(encoding: Encoding, distance: number): number[] {
   });
 }
 
+/** What turns and has no envelope: distances count as others, or rows grow. */
+const without = ['rerope', 'leaky-rerope', 'self-extend', 'dual-chunk', 'pope'];
+
 describe('what random vectors score', () => {
   // Pairs lie beside each other in a draw, as in the second layout; half the channels at rest in the last.
   it.each([
@@ -59,7 +62,8 @@ describe('what random vectors score', () => {
     'holds the curve of %s within its envelope, where it has one',
     (id) => {
       const { spread, curves } = pictureOf(engine, named(id), untouched, 300, 0, true);
-      if (!spread) return;
+      if (without.includes(id)) return expect(spread).toBeUndefined();
+      if (!spread) throw new Error('no envelope');
       const values = (curves[0] as Picture['curves'][number]).values;
       values.forEach((value, i) => {
         expect(Math.abs(value), `${i}`).toBeLessThanOrEqual(

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import { deflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { encodings } from '../../dist/index.node.js';
 import { decimated } from '../../web/src/draw/curve.ts';
 import { scientific, ticks } from '../../web/src/draw/scale.ts';
 import { atlasNotice, orderNotice, wordCount } from '../../web/src/labs/notices.ts';
 import { readAddress, writeAddress } from '../../web/src/model/address.ts';
-import { inflated } from '../../web/src/model/deflated.ts';
+import { deflated, inflated } from '../../web/src/model/deflated.ts';
 import {
   fallbacks,
   type KeyName,
@@ -16,10 +17,12 @@ import {
   type Values,
 } from '../../web/src/model/keys.ts';
 import { labs } from '../../web/src/model/labs.ts';
+import { linkOf, opened } from '../../web/src/model/link.ts';
 import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { uniform } from '../../web/src/model/random.ts';
 import { standing } from '../../web/src/model/settings.ts';
 import { initialState, type State } from '../../web/src/model/state.ts';
+import { jsonOf } from '../../web/src/parts/number-table.ts';
 import { change, copied, goTo, PageDriver, settled } from './page-driver.ts';
 
 const manifest = encodings as unknown as readonly EncodingInfo[];
@@ -130,6 +133,70 @@ describe('the address', () => {
         manifest,
       ),
     ).toBe('#v1&mask=causal&text=a+cat+sat&order=2.1.0');
+  });
+});
+
+describe('a packed link', () => {
+  const long = `#v1&say=${Array.from({ length: 400 }, (_, i) => `w${(i * i) % 997}`).join('+')}`;
+  const damaged = { hash: '#v1', problems: [expect.stringContaining('This link is damaged')] };
+
+  it('opens as what it was or not at all, whatever letter of it was changed, left out or put in', async () => {
+    const address = `${long}&len=4096${'&later=kept'.repeat(40)}`;
+    const link = await linkOf(address);
+    expect(link).toMatch(/^#v1&z=[\w-]+\.[0-9a-z]{7}$/);
+    expect(await opened(link)).toEqual({ hash: address, problems: [] });
+    let refused = 0;
+    for (let at = '#v1&z='.length; at < link.length; at += 1)
+      for (const put of ['', 'A', 'b', '9', '_', '.', '%', `${link[at]}${link[at]}`]) {
+        const { hash, problems } = await opened(link.slice(0, at) + put + link.slice(at + 1));
+        if (problems.length) refused += 1;
+        else expect(hash, `${put} at ${at}`).toBe(address);
+      }
+    expect(refused).toBeGreaterThan(6 * (link.length - 20));
+    for (const cut of [1, 7, 9, 100]) expect(await opened(link.slice(0, -cut))).toEqual(damaged);
+  });
+
+  it('of before there was a checksum opens as it did', async () => {
+    const old = deflateRawSync('mask=causal&text=one+two').toString('base64url');
+    expect(await opened(`#v1&z=${old}`)).toEqual({
+      hash: '#v1&mask=causal&text=one+two',
+      problems: [],
+    });
+  });
+
+  it('within another is no state, and none that the page would unpack the next time', async () => {
+    const inner = await deflated('mask=causal');
+    for (const text of [`z=${inner}`, `enc=alibi&z=${inner}`])
+      expect(await opened(`#v1&z=${await deflated(text)}`)).toEqual(damaged);
+    // Words that look like one are words.
+    const words = `text=${encodeURIComponent('a&z=b')}`;
+    expect(await opened(`#v1&z=${await deflated(words)}`)).toEqual({
+      hash: `#v1&${words}`,
+      problems: [],
+    });
+    const { state, problems } = readAddress(`#v1&mask=causal&z=${inner}`, manifest);
+    expect(state).toEqual({ ...initialState(manifest), causal: true });
+    expect(problems).toHaveLength(1);
+  });
+});
+
+describe('saved JSON', () => {
+  const rowsOf = (texts: readonly string[]): unknown => {
+    const table = {
+      caption: '',
+      lines: texts.length,
+      lineName: 'line',
+      lineText: (line: number) => texts[line] as string,
+      columns: ['value'],
+      cell: (line: number) => line / 2,
+    };
+    return (jsonOf(table, '', []) as { rows: { line: unknown }[] }).rows.map(({ line }) => line);
+  };
+  it('has distances as numbers, and words as words', () => {
+    expect(rowsOf(['−2', '0', '0.5', '1024'])).toEqual([-2, 0, 0.5, 1024]);
+    expect(rowsOf(['7', 'lives'])).toEqual(['7', 'lives']);
+    expect(rowsOf(['007'])).toEqual(['007']);
+    expect(rowsOf([''])).toEqual(['']);
   });
 });
 
@@ -291,7 +358,7 @@ describe('the state in the browser', () => {
     const plain = new URL(page.url()).hash;
     const link = await copied(page, () => page.locator('#share').click());
     const { hash } = new URL(link);
-    expect(hash).toMatch(/^#v1&z=[\w-]+$/);
+    expect(hash).toMatch(/^#v1&z=[\w-]+\.[0-9a-z]{7}$/);
     expect(hash.length).toBeLessThan(plain.length / 5);
     expect(await inflated(hash.slice('#v1&z='.length))).toBe(plain.slice('#v1&'.length));
     await goTo(page, '#v1&mask=causal');
@@ -317,6 +384,66 @@ describe('the state in the browser', () => {
     await again.page.waitForSelector('html[data-ready="true"]');
     expect(new URL(again.page.url()).hash).toBe(plain);
     await again.close();
+  });
+
+  /** Presses Share; whether writing began while the press was handled: later, Safari refuses. */
+  const press = (page: Page): Promise<boolean> =>
+    page.evaluate(() => {
+      let began = false;
+      const real = navigator.clipboard.write.bind(navigator.clipboard);
+      navigator.clipboard.write = (items) => {
+        began = true;
+        return real(items);
+      };
+      document.querySelector<HTMLElement>('#share')?.click();
+      return began;
+    });
+  const permissions = ['clipboard-read', 'clipboard-write'];
+  const long = `#v1&lab=words&say=${Array.from({ length: 700 }, (_, i) => `w${i}`).join('+')}`;
+  const toasted = async (page: Page, text: string) =>
+    (await page.locator('.toast', { hasText: text }).textContent()) ?? '';
+
+  it('copies a link that is still being packed within the press', async () => {
+    const { page, complaints, close } = await driver.open(long, { permissions });
+    let began = false;
+    const link = await copied(page, async () => {
+      began = await press(page);
+    });
+    expect(began).toBe(true);
+    expect(link).toContain('#v1&z=');
+    expect(complaints).toEqual([]);
+    await close();
+  });
+
+  it('copies the long address where the browser cannot pack, and says so', async () => {
+    const { page, complaints, close } = await driver.open(long, { permissions });
+    await page.evaluate(() => {
+      const Real = CompressionStream;
+      globalThis.CompressionStream = class extends Real {
+        constructor(format: CompressionFormat) {
+          if (format === 'deflate-raw') throw new TypeError('no such format');
+          super(format);
+        }
+      };
+    });
+    const link = await copied(page, () => page.locator('#share').click());
+    expect(link).toBe(page.url());
+    expect(await toasted(page, 'cannot shorten')).toContain(`${new URL(link).hash.length}`);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+
+  it('shows the link where copying is refused', async () => {
+    const { page, complaints, close } = await driver.open('#v1&mask=causal');
+    await page.evaluate(() => {
+      const refuse = () => Promise.reject(new DOMException('refused', 'NotAllowedError'));
+      navigator.clipboard.write = refuse;
+      navigator.clipboard.writeText = refuse;
+    });
+    await page.locator('#share').click();
+    expect(await toasted(page, 'not allowed')).toContain(page.url());
+    expect(complaints).toEqual([]);
+    await close();
   });
 
   it('resets everything and copies a link', async () => {

@@ -1,27 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page and the package in WebKit, the engine of every browser on an iPhone, as WebKitGTK.
-import { describe, it } from 'vitest';
-import { testEngine } from '../browser/engine-suite.ts';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { afterAll, describe, expect, it } from 'vitest';
+import { type Tab, testEngine } from '../browser/engine-suite.ts';
+import { root, serve } from '../browser/page-server.ts';
+import { heard, listening } from './listening.ts';
 import { missing, WebKit } from './webdriver.ts';
-
-/** Kept in the page: this protocol has no events. What goes wrong before is seen by what is then not there. */
-function listen(): void {
-  const heard: string[] = [];
-  Object.assign(globalThis, { heard });
-  addEventListener('error', ({ message }) => heard.push(`uncaught: ${message}`));
-  addEventListener('unhandledrejection', ({ reason }) => heard.push(`unhandled: ${reason}`));
-  addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
-    heard.push(`policy: ${violatedDirective} ${blockedURI}`),
-  );
-  for (const level of ['error', 'warn'] as const) {
-    const say = console[level];
-    console[level] = (...values) => {
-      heard.push(values.join(' '));
-      say.apply(console, values);
-    };
-  }
-}
-const heard = () => (globalThis as unknown as { heard: string[] }).heard;
 
 if (missing)
   describe(`WebKit, skipped: not here: ${missing}`, () => {
@@ -30,22 +14,46 @@ if (missing)
 else {
   const webkit = new WebKit();
   let first = true;
+  const ends: (() => void)[] = [];
+  const open = async (): Promise<Tab> => {
+    if (!first) await webkit.window();
+    first = false;
+    return {
+      async goto(address) {
+        const host = await listening(address);
+        ends.push(host.end);
+        await webkit.goto(host.address);
+      },
+      read: (of, argument = '') => webkit.read(of, argument),
+      press: (key) => webkit.press(key),
+      complaints: () => webkit.read(heard, ''),
+    };
+  };
+  afterAll(() => {
+    for (const end of ends) end();
+  });
   testEngine({
     name: 'WebKit',
     start: () => webkit.start(),
     stop: () => webkit.stop(),
-    async open() {
-      if (!first) await webkit.window();
-      first = false;
-      return {
-        async goto(address) {
-          await webkit.goto(address);
-          await webkit.read(listen, '');
-        },
-        read: (of, argument = '') => webkit.read(of, argument),
-        press: (key) => webkit.press(key),
-        complaints: () => webkit.read(heard, ''),
-      };
-    },
+    open,
+    more: () =>
+      it('is heard from its first script on', async () => {
+        const folder = `${root}build/webkit-faulty`;
+        mkdirSync(folder, { recursive: true });
+        writeFileSync(`${folder}/faulty.js`, "throw new Error('while loading')");
+        writeFileSync(
+          `${folder}/index.html`,
+          '<!doctype html><title></title><script src="faulty.js"></script><script src="absent.js"></script>',
+        );
+        const { server, address } = await serve(folder);
+        const tab = await open();
+        await tab.goto(address);
+        server.kill();
+        expect(await tab.complaints()).toEqual([
+          expect.stringContaining('while loading'),
+          expect.stringContaining('absent.js'),
+        ]);
+      }),
   });
 }

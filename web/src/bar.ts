@@ -47,9 +47,18 @@ export function fillBar(store: Store): void {
       {
         type: 'button',
         id: 'share',
-        click: async () => {
-          const hash = await linkOf(writeAddress(store.get(), manifest));
-          void copy(new URL(hash, location.href).href, 'Link to this state');
+        click: () => {
+          const address = writeAddress(store.get(), manifest);
+          const link = linkOf(address).catch(() => {
+            toast(
+              `This browser cannot shorten links: this one has ${address.length} characters, and some programs cut what is longer than 2000.`,
+            );
+            return address;
+          });
+          void copy(
+            link.then((hash) => new URL(hash, location.href).href),
+            'Link to this state',
+          );
         },
       },
       'Share',

@@ -19,8 +19,8 @@ const letters = 'ABCD';
 const most = 512;
 const side = 48;
 
-/** The first of every kind that needs no trained table, besides the one chosen above. */
-const usual = (['embed', 'score'] as readonly Site[])
+/** The first of every kind that needs no trained table; the last stands in where one of the others is chosen above. */
+const firsts = (['embed', 'score', 'rotate'] as readonly Site[])
   .map((site) =>
     manifest.find(
       (info) =>
@@ -29,6 +29,7 @@ const usual = (['embed', 'score'] as readonly Site[])
   )
   .filter((info): info is EncodingInfo => info !== undefined)
   .map(({ id }) => id);
+const usualBeside = (chosen: string): string[] => firsts.filter((id) => id !== chosen).slice(0, 2);
 
 interface Side {
   readonly letter: string;
@@ -93,7 +94,8 @@ class Compare {
   #choose(): void {
     const ids = this.#selects.map((select) => select.value).filter(Boolean);
     const others = ids.join();
-    this.store.put({ others: others === usual.join() ? '' : others || '-' });
+    const usual = usualBeside(this.store.get().encoding).join();
+    this.store.put({ others: others === usual ? '' : others || '-' });
   }
   #measure(info: EncodingInfo, settings: Settings, length: number): Preference {
     const kept = this.#kept.get(info.id);
@@ -106,7 +108,7 @@ class Compare {
   *#draw(): Generator<void> {
     const state = this.store.get();
     const { others } = state.values;
-    const ids = others === '' ? usual : others.split(',');
+    const ids = others === '' ? usualBeside(state.encoding) : others.split(',');
     this.#selects.forEach((select, i) => {
       select.value = manifest.some(({ id }) => id === ids[i]) ? (ids[i] as string) : '';
     });

@@ -12,6 +12,9 @@ export interface Reading {
   readonly problems: readonly string[];
 }
 
+/** The key of a packed link, which stands alone in its address: no state has it. */
+export const packedKey = 'z';
+
 const encode = (text: string): string =>
   encodeURIComponent(text).replace(/%20/g, '+').replace(/%2C/g, ',').replace(/%3A/g, ':');
 function decode(text: string): string {
@@ -91,7 +94,9 @@ export function readAddress(hash: string, manifest: readonly EncodingInfo[]): Re
         problems.push(`“${text.slice(0, 40)}” is no value for ${key}; the default is used.`);
       else state[name] = value;
     };
-    if (key === 'enc') take('encoding', info?.id);
+    if (key === packedKey)
+      problems.push('A packed link within a link is not opened; what stands beside it is.');
+    else if (key === 'enc') take('encoding', info?.id);
     else if (key === 'lab') take('lab', isLab(text) ? text : undefined);
     else if (key === 'pos') take('placed', flag(text));
     else if (key === 'mask')

@@ -142,14 +142,20 @@ export function csvOf(data: TableData, remarks: readonly string[]): string {
   return `${lines.join('\n')}\n`;
 }
 
+/** What lines are called: numbers where all of them are, to the letter; 007 is a word. */
+function lineNames({ lines, lineText }: TableData): readonly (string | number)[] {
+  const texts = Array.from({ length: lines }, (_, line) => lineText(line).replace('−', '-'));
+  return texts.every((text) => String(Number(text)) === text) ? texts.map(Number) : texts;
+}
+
 /** The same as one object for each line, with the columns by their names. */
 export const jsonOf = (table: TableData, title: string, remarks: readonly string[]): object => ({
   title,
   remarks,
-  rows: Array.from({ length: table.lines }, (_, line) =>
+  rows: lineNames(table).map((name, line) =>
     Object.fromEntries([
-      [table.lineName, table.lineText(line)],
-      ...table.columns.map((name, column) => [name, table.cell(line, column)]),
+      [table.lineName, name],
+      ...table.columns.map((column, i) => [column, table.cell(line, i)]),
     ]),
   ),
 });

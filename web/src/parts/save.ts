@@ -13,14 +13,26 @@ export function download(name: string, content: Blob): void {
 export const saveJson = (name: string, value: object): void =>
   download(name, new Blob([JSON.stringify(value, null, 1)], { type: 'application/json' }));
 
+/** Safari writes only while it handles the press: what is still being made is handed over as a promise. */
+async function write(text: string | Promise<string>): Promise<void> {
+  if (typeof text !== 'string' && typeof ClipboardItem === 'function')
+    try {
+      const made = text.then((one) => new Blob([one], { type: 'text/plain' }));
+      return await navigator.clipboard.write([new ClipboardItem({ 'text/plain': made })]);
+    } catch {
+      // Some browsers take no promise, others plain text alone.
+    }
+  await navigator.clipboard.writeText(await text);
+}
+
 /** Copies, or shows the text to copy by hand where the browser forbids it. */
-export async function copy(text: string, what: string): Promise<void> {
+export async function copy(text: string | Promise<string>, what: string): Promise<void> {
   try {
-    await navigator.clipboard.writeText(text);
+    await write(text);
     announce(`${what} copied`);
     toast(`${what} copied.`);
   } catch {
-    toast(`Copying is not allowed here. ${what}: ${text}`);
+    toast(`Copying is not allowed here. ${what}: ${await text}`);
   }
 }
 

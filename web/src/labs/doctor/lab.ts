@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 4: what a model's configuration says about positions, what it does not, and who reads it wrongly.
-import { box, byId, framed, h, offer as raise, setText, toast } from '../../dom.ts';
-import { grouped } from '../../draw/scale.ts';
+import { box, byId, framed, h, setText, toast } from '../../dom.ts';
 import type { Engine } from '../../engine.ts';
 import { longestShared } from '../../model/keys.ts';
 import type { State, Store } from '../../model/state.ts';
 import { ChoiceControl } from '../../parts/control.ts';
-import { Guess } from '../../parts/guess.ts';
 import { PlotPanel } from '../../parts/plot-panel.ts';
 import { offer } from '../../parts/programs.ts';
-import { copy, download } from '../../parts/save.ts';
+import { copy } from '../../parts/save.ts';
 import { readingCode, torchCode } from './code.ts';
 import { differences, differenceTable } from './difference.ts';
+import { FileOffer } from './file-offer.ts';
 import { load } from './files.ts';
 import { frequencyPanel } from './frequencies.ts';
 import { ConfigInput, own } from './input.ts';
 import { inAtlas, inBeyond } from './onward.ts';
-import { elsewhere, pack, unpack } from './packed.ts';
+import { elsewhere, lost, pack, unpack } from './packed.ts';
 import { faultCard, figureTiles, findings, originTable } from './parts.ts';
 import { presets, usualPreset } from './presets.ts';
+import { turningQuestion } from './question.ts';
 import { isReading, type KindRead, type Reading, read, type Tensors } from './read.ts';
 import { doctorNotice, verdict } from './verdict.ts';
 
@@ -58,26 +58,9 @@ class ConfigLab {
   #tensors: { text: string; tensors: Tensors } | undefined;
   #current: { reading: Reading; one: KindRead } | undefined;
 
-  #offered: HTMLElement | undefined;
+  readonly #file = new FileOffer();
   #asked = '';
-  readonly #guess = new Guess({
-    ask: () => {
-      const { turning } = this.#current?.one ?? {};
-      return turning?.seen === undefined
-        ? undefined
-        : `Each of ${turning.frequencies.length} pairs of channels turns at its own pace. How many never come round within the ${grouped(turning.seen)} tokens of training?`;
-    },
-    choices: ['None', 'Up to a quarter', 'More than a quarter'],
-    answer: () => {
-      const { turning } = this.#current?.one ?? {};
-      const never = turning?.never ?? 0;
-      const all = turning?.frequencies.length ?? 1;
-      return {
-        right: never === 0 ? 0 : never <= all / 4 ? 1 : 2,
-        text: `${never} of ${all}: in the figure, the points above the line of training.`,
-      };
-    },
-  });
+  readonly #guess = turningQuestion(() => this.#current?.one.turning);
 
   constructor(
     private readonly engine: Engine,
@@ -169,8 +152,7 @@ class ConfigLab {
     const isNewest = this.#begin();
     const text = await unpack(packed);
     if (!isNewest()) return;
-    if (text === undefined)
-      toast('The configuration of this link did not travel with it; paste it, or drop its file.');
+    if (text === undefined) toast(`${lost(packed)} Paste it, or drop its file.`);
     this.#input.field.value = text ?? usualPreset.text;
   }
   async #readOther(packed: string): Promise<void> {
@@ -178,6 +160,7 @@ class ConfigLab {
     this.#compared = packed;
     const text = packed === '' ? undefined : await unpack(packed);
     if (packed !== this.#compared) return;
+    if (packed !== '' && text === undefined) toast(`To compare with: ${lost(packed)}`);
     const known = presets.find(({ id }) => id === packed);
     this.#other = text === undefined ? undefined : { text, title: known?.title ?? 'the other' };
     this.#against.value = known?.id ?? (text === undefined ? '' : own);
@@ -200,22 +183,9 @@ class ConfigLab {
   async #keep(isNewest = this.#begin()): Promise<void> {
     const packed = await pack(this.#input.field.value, longestShared);
     if (!isNewest()) return;
-    if (packed === elsewhere) this.#offerFile();
+    if (packed === elsewhere) this.#file.offer(this.#input.field.value);
     this.#shown = packed;
     this.store.put({ cfg: packed });
-  }
-  /** Once for each such text, since every change of it comes by here. */
-  #offerFile(): void {
-    this.#offered?.remove();
-    this.#offered = raise(
-      'This text is too long to travel in a link. As a file it can be sent beside one, and dropped here.',
-      'Save as .json',
-      () => {
-        this.#offered?.remove();
-        const { value } = this.#input.field;
-        download('config.json', new Blob([value], { type: 'application/json' }));
-      },
-    );
   }
   async #take(file: File): Promise<void> {
     const isNewest = this.#begin();
@@ -233,6 +203,7 @@ class ConfigLab {
   #draw(): void {
     const { values } = this.store.get();
     const text = this.#input.field.value;
+    this.#file.keepFor(text);
     const tensors = this.#tensors?.text === text ? this.#tensors.tensors : undefined;
     const reading = read(this.engine, text, values.at, values.lenient, tensors);
     const preset = presets.find((one) => one.text.trim() === text.trim());

@@ -20,6 +20,12 @@ export async function pack(text: string, most: number): Promise<string> {
   return packed.length > most ? elsewhere : packed;
 }
 
+/** Why there is no text for such a value. */
+export const lost = (value: string): string =>
+  value.startsWith(elsewhere) && value !== elsewhere
+    ? 'The configuration in this link is damaged.'
+    : 'The configuration of this link did not travel with it.';
+
 /** Undefined for what is neither a name nor a packed text. */
 export async function unpack(value: string): Promise<string | undefined> {
   if (value === '') return usualPreset.text;

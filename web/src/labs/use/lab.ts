@@ -89,6 +89,9 @@ class UseLab {
     this.#lab.show(show, true);
     this.#form.show(form, true);
     await this.lazy.open(show);
+    // Another lab may have been asked for while this one loaded; that is drawn by whoever asked.
+    const latest = this.store.get().values;
+    if (latest.show !== show || latest.form !== form) return;
     const program = programOf(show);
     const module = program?.module() ?? '';
     setText(this.#note, notes[form]);
