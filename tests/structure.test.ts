@@ -2,6 +2,7 @@
 /** The rules of the architecture, as a test: who may know whom, and what no file may contain. */
 
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -93,6 +94,18 @@ describe('layers', () => {
       .map((name) => name.replace('src/posenc/', ''))
       .filter((path) => !tested.has(path));
     expect(missing).toEqual([]);
+  });
+
+  it('what crosses between the module and JavaScript has a number of its own', () => {
+    const raw = text('bindings/js/raw.ts').replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '');
+    const [declared, number] = /export const abiVersion = (\d+);/.exec(raw) ?? [''];
+    const form = createHash('sha256').update(raw.replace(declared, '').replace(/\s+/g, ' '));
+    // Whoever changes what crosses raises the number, here and there: a module of another release is then told as such.
+    expect({ number, form: form.digest('hex').slice(0, 12) }).toEqual({
+      number: '2',
+      form: '6ffacd8c23ad',
+    });
+    expect(text('bindings/wasm/bindings.cpp')).toContain(`int abi_version() { return ${number}; }`);
   });
 
   it('the page imports the public entry alone, and a tokeniser in one place', () => {

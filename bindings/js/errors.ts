@@ -44,6 +44,17 @@ export class PosencError extends Error {
     this.details = details ?? {};
   }
 
+  /**
+   * As `is`, so that `instanceof` is true of errors of `posenc/inline` too, which brings a class of its
+   * own. What derives from this class is asked as any class is.
+   */
+  static override [Symbol.hasInstance](value: unknown): value is PosencError {
+    // biome-ignore lint/complexity/noThisInStatic: a class that derives from this one inherits the method
+    if (this === PosencError) return PosencError.is(value);
+    // biome-ignore lint/complexity/noThisInStatic: as above
+    return Function.prototype[Symbol.hasInstance].call(this, value);
+  }
+
   /** Recognises an error of this library from any realm and from any copy of the package. */
   static is(value: unknown): value is PosencError {
     try {

@@ -5,7 +5,7 @@
  */
 
 /** Must equal what the module reports: the two files of one release belong together. */
-export const abiVersion = 1;
+export const abiVersion = 2;
 
 export interface RawFailure {
   code: number;

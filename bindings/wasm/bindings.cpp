@@ -38,7 +38,7 @@ Failure failure() {
 
 // --- memory ---------------------------------------------------------------------------------------
 
-int abi_version() { return 1; }
+int abi_version() { return 2; }
 Address allocate(double bytes) {
   return bytes > PTRDIFF_MAX
              ? 0

@@ -140,6 +140,43 @@ TYPED_TEST(RotationKernel, PairsAcrossAGapWhereThePartnerIsFarther) {
   EXPECT_EQ(y[7], x[7]);
 }
 
+TYPED_TEST(RotationKernel, TurnsTwoHeadsAsEachAlone) {
+  for (Index vectors : {1, 2, 3, 5})
+    for (const Rotation& r :
+         {half_of(vectors * lanes<TypeParam>), interleaved(vectors * lanes<TypeParam>)}) {
+      const Index width = 2 * r.pairs;
+      ASSERT_TRUE(turns_two<TypeParam>(r, width));
+      EXPECT_FALSE(turns_two<TypeParam>(r, width + 1));
+      for (Index rows : {0, 1, 2, 7})
+        for (bool inverse : {false, true}) {
+          Random random(static_cast<std::uint64_t>(width * 10 + rows));
+          // Heads lie as far apart as others between them want.
+          const Index apart = (rows + 2) * width;
+          const Array<float> x = random.floats(apart + rows * width);
+          Array<float> table(rows * width);
+          for (Index t = 0; t < rows; ++t) {
+            const Array<float> row = angles(random, r.pairs);
+            for (Index i = 0; i < width; ++i) table[t * width + i] = row[i];
+          }
+          const View2<const float> at{table.data(), rows, width, width};
+          Array<float> alone(x.size(), reference::nan), two = alone, in_place = x;
+          for (Index head : {Index{0}, apart})
+            rotate_rows<TypeParam>(r, {x.data() + head, rows, width, width},
+                                   {alone.data() + head, rows, width, width}, at, inverse);
+          rotate_two<TypeParam>(r, {x.data(), rows, width, width}, {two.data(), rows, width, width},
+                                at, inverse, apart);
+          EXPECT_TRUE(two.same_bits(alone));
+          const View2<float> own{in_place.data(), rows, width, width};
+          rotate_two<TypeParam>(r, own, own, at, inverse, apart);
+          for (Index i = 0; i < x.size(); ++i)
+            if (i < rows * width || i >= apart)
+              EXPECT_TRUE(reference::same_bits(in_place[i], alone[i])) << i;
+            else
+              EXPECT_TRUE(reference::same_bits(in_place[i], x[i])) << i;
+        }
+    }
+}
+
 TYPED_TEST(RotationKernel, UndoesItselfWithTheInverse) {
   constexpr double two_roundings = 4 * rounding;
   for (Index pairs : {Index{1}, TestFixture::lanes, TestFixture::most})

@@ -237,6 +237,31 @@ describe('a cache', () => {
     }
   });
 
+  it('takes it at the first step for an encoding that is given beside its own', async () => {
+    const [heads, headDim, capacity, width] = [16, 4, 8192, 4];
+    const by = (...shape: number[]) => randomTensor(shape, 9);
+    const bias = { hiddenWeight: by(width), hiddenBias: by(width), outWeight: by(heads, width) };
+    for (const own of [true, false]) {
+      using fresh = await load({ fresh: true });
+      using rope = fresh.encoding('rope', { headDim });
+      using beside = fresh.encoding('dynamic-bias', { heads, reach: 64, ...bias });
+      using cache = fresh.cache({ heads, headDim, capacity, ...(own && { encoding: rope }) });
+      const one = by(1, heads, 1, headDim);
+      const step = () =>
+        fresh.attention(one, cache, {
+          append: { k: one, v: one },
+          encoding: own ? [rope, beside] : [beside],
+        });
+      step();
+      const { heapBytes } = fresh.info.memory();
+      const piece = by(1, heads, 63, headDim);
+      while (cache.length + 64 < capacity) cache.append(piece, piece);
+      while (cache.length < capacity - 1) cache.append(one, one);
+      step();
+      expect(fresh.info.memory().heapBytes, `with one of its own: ${own}`).toBe(heapBytes);
+    }
+  });
+
   it('gives its memory back, once', () => {
     const { liveBytes } = pe.info.memory();
     const cache = pe.cache({ ...geometry, capacity: 500 });

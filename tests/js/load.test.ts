@@ -2,9 +2,10 @@
 /** Loading: one shared instance, separate ones, and every way the module can be wrong. */
 
 import { load, PosencError, type PosencErrorCode } from 'posenc';
-import { load as loadInline } from 'posenc/inline';
+import { PosencError as InlineError, load as loadInline } from 'posenc/inline';
 import { load as loadModule } from 'posenc/module';
 import { describe, expect, it } from 'vitest';
+import { abiVersion } from '../../bindings/js/raw.ts';
 import { anyEncoding, expectGoldenAnswer, inNode, pe } from './support/instance.ts';
 import { loadTrappable } from './support/trap.ts';
 
@@ -112,6 +113,26 @@ describe('load', () => {
     });
   });
 
+  it('has one kind of error, whichever entry it comes from', async () => {
+    const inline = await loadInline();
+    const errors = [pe, inline].map((one) => {
+      try {
+        return one.encoding('rope', { headDim: 3 });
+      } catch (error) {
+        return error;
+      }
+    });
+    expect(PosencError).not.toBe(InlineError);
+    class Mine extends PosencError {}
+    const mine = new Mine({ code: 'INTERNAL', message: 'mine' });
+    for (const Class of [PosencError, InlineError])
+      for (const error of [...errors, mine]) expect(error instanceof Class).toBe(true);
+    expect(errors.map((error) => error instanceof Mine)).toEqual([false, false]);
+    expect(mine instanceof Mine).toBe(true);
+    for (const other of [new Error('other'), {}, null, undefined, 'PosencError'])
+      expect((other as unknown) instanceof PosencError).toBe(false);
+  });
+
   it('says what is loaded', () => {
     const { version, build, memory } = pe.info;
     expect(version).toMatch(/^\d+\.\d+\.\d+$/);
@@ -171,6 +192,16 @@ describe('a module that is not ours', () => {
   it('recognises a module of another release', async () => {
     const empty = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0);
     await expectInitError(load({ bytes: empty, fresh: true }), 'VERSION_MISMATCH', /same release/);
+  });
+
+  it('recognises a module of an older release, before it calls what that has not', async () => {
+    // A function without arguments whose body is the number of the interface, and an older one.
+    const body = [4, 0, 0x41, abiVersion, 0x0b];
+    const older = wasm.slice();
+    for (let at = 0; at < older.length; ++at)
+      if (body.every((byte, i) => wasm[at + i] === byte)) older[at + 3] = abiVersion - 1;
+    const found = new RegExp(`interface ${abiVersion - 1}, needed is ${abiVersion}`);
+    await expectInitError(load({ bytes: older, fresh: true }), 'VERSION_MISMATCH', found);
   });
 
   it('says which file could not be had', async () => {

@@ -98,6 +98,9 @@ Status KVCache::attend(AttentionArguments a, NewTokens t) {
   if (Status placed = o_.own_positions ? take_turns(a, call) : place_in_text(a, t, call); !placed)
     return placed;
   if (Status checked = check(a); !checked) return checked;
+  // The cache was made without knowing of encodings beside its own.
+  if (a.encodings.size() != encodings().size())
+    if (Status later = check_later_steps(a.encodings); !later) return later;
   if (Status made = make_scratch(call.scratch); !made) return made;
   if (Status fit = check_storable(t, call.scratch, "append.k", "append.v"); !fit) return fit;
   call.in_place = !is_ring() || length_ + t.count - std::max(oldest, o_.sinks) <= ring();

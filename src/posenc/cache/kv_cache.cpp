@@ -49,6 +49,7 @@ Result<KVCache> KVCache::fork() const {
   made.length_ = length_;
   made.overwritten_ = overwritten_;
   made.rotated_ = rotated_;
+  made.step_room_ = step_room_;
   made.encodings_hash_ = encodings_hash_;
   made.counted_ = counted_;
   made.shared_ = shared_;

@@ -110,7 +110,7 @@ class KVCache {
     double *frequencies = nullptr, *places = nullptr;
   };
   struct Call;
-  Status check_later_steps() const;
+  Status check_later_steps(std::span<const Encoding* const> asked);
   Status check_room(Index count) const;
   Status check_new(const NewTokens& tokens, Index first) const;
   Status own_slots(Index first, Index last);
@@ -144,6 +144,7 @@ class KVCache {
   Index length_ = 0;
   Index overwritten_ = 0;  ///< tokens from sinks to here are gone
   std::uint32_t changes_ = 0;
+  std::int64_t step_room_ = 0;       ///< doubles that were there for one step over the full cache
   std::int64_t encodings_hash_ = 0;  ///< encodings may be gone before the cache is
   bool rotated_ = false;
   bool counted_ = true;  ///< every token stands at its index

@@ -11,19 +11,40 @@ namespace {
 /// What a page has beside its rows: its header, and four blocks that begin at a multiple of 64 bytes.
 constexpr std::int64_t page_extra = 5 * PageLayout::header;
 
+/// How an encoding turns keys of a text of one token.
+struct Turning {
+  Rotation rotation;
+  Plan plan;
+  Buffer<double> frequencies;
+};
+using Turnings = std::array<Turning, AttentionArguments::max_encodings>;
+
+/// Of those that rotate; of others nothing is asked.
+Status ask_turnings(std::span<const Encoding* const> encodings, Turnings& turnings) {
+  for (std::size_t i = 0; i < encodings.size(); ++i) {
+    const Encoding& e = *encodings[i];
+    if (!e.traits().sites.rotate) continue;
+    Turning& turning = turnings[i];
+    turning.rotation = e.rotation();
+    auto frequencies = Buffer<double>::make(static_cast<std::size_t>(turning.rotation.pairs));
+    if (!frequencies) return frequencies.error();
+    turning.frequencies = std::move(*frequencies);
+    turning.plan = e.plan(1, turning.frequencies.data());
+  }
+  return {};
+}
+
 /// Whether keys that were rotated when they came stay right: the frequencies never change, there is
 /// one copy of them, and nobody asks for them unrotated.
-Result<bool> can_rotate_early(const CacheOptions& o) {
+bool can_rotate_early(const CacheOptions& o, const Turnings& turnings) {
   bool rotates = false;
-  for (Index i = 0; i < o.encoding_count; ++i) {
-    const Encoding& e = *o.encodings[static_cast<std::size_t>(i)];
+  for (std::size_t i = 0; i < static_cast<std::size_t>(o.encoding_count); ++i) {
+    const Encoding& e = *o.encodings[i];
     const Traits& t = e.traits();
     if (t.sites.score && !t.content_free) return false;
     if (!t.sites.rotate) continue;
-    if (e.copies() > 1 || e.rotation().growth() > 0) return false;
-    auto frequencies = Buffer<double>::make(static_cast<std::size_t>(e.rotation().pairs));
-    if (!frequencies) return frequencies.error();
-    if (e.plan(1, frequencies->data()).length_policy != LengthPolicy::fixed) return false;
+    if (e.copies() > 1 || turnings[i].rotation.growth() > 0) return false;
+    if (turnings[i].plan.length_policy != LengthPolicy::fixed) return false;
     rotates = true;
   }
   return rotates && !o.own_positions;
@@ -32,40 +53,41 @@ Result<bool> can_rotate_early(const CacheOptions& o) {
 /// FNV-1a of the encodings' names, in order, and, where stored keys are turned by them, of how: which
 /// channels make a pair, the frequencies, and the cosines of two tokens for every head, in which axes,
 /// amplitudes and learned directions show. As float32: the last bits of float64 differ from one
-/// machine's `pow` to another's.
-Result<std::int64_t> hash_of(std::span<const Encoding* const> encodings, bool rotated) {
+/// machine's `pow` to another's. The frequencies are used up.
+Result<std::int64_t> hash_of(std::span<const Encoding* const> encodings, Turnings& turnings,
+                             bool rotated) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   const auto add = [&](const auto* data, std::size_t count) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(data);
     for (std::size_t i = 0; i < count * sizeof *data; ++i)
       hash = (hash ^ bytes[i]) * 0x100000001b3u;
   };
-  for (const Encoding* e : encodings) {
-    const std::string_view name = e->traits().id;
+  for (std::size_t i = 0; i < encodings.size(); ++i) {
+    const Encoding& e = *encodings[i];
+    const std::string_view name = e.traits().id;
     add(name.data(), name.size());
-    if (!rotated || !e->traits().sites.rotate) continue;
-    const Rotation r = e->rotation();
+    if (!rotated || !e.traits().sites.rotate) continue;
+    Turning& turning = turnings[i];
+    const Rotation& r = turning.rotation;
     const std::array<std::int32_t, 3> pairing{static_cast<std::int32_t>(r.layout),
                                               static_cast<std::int32_t>(r.pairs),
                                               static_cast<std::int32_t>(r.partner)};
     add(pairing.data(), pairing.size());
-    auto frequencies = Buffer<double>::make(static_cast<std::size_t>(r.pairs));
-    if (!frequencies) return frequencies.error();
-    const auto factor = static_cast<float>(e->plan(1, frequencies->data()).attention_factor);
+    const auto factor = static_cast<float>(turning.plan.attention_factor);
     add(&factor, 1);
-    for (double frequency : std::span(frequencies->data(), frequencies->size())) {
-      const auto rounded = static_cast<float>(frequency);
+    for (std::size_t k = 0; k < turning.frequencies.size(); ++k) {
+      const auto rounded = static_cast<float>(turning.frequencies[k]);
       add(&rounded, 1);
     }
     constexpr std::array<double, 6> places{1, 2, 4, 7, 9, 12};  // of three axes: two tokens on each
     auto angles = Buffer<float>::make(2 * static_cast<std::size_t>(r.table_width()));
     if (!angles) return angles.error();
-    for (Index head = 0; head < e->table_heads(); ++head) {
-      e->angles({.out = {angles->data(), 2, r.table_width(), r.table_width()},
-                 .positions = Positions::of(places.data(), 2, e->traits().axes),
-                 .role = Role::key,
-                 .head = head,
-                 .scratch = frequencies->data()});
+    for (Index head = 0; head < e.table_heads(); ++head) {
+      e.angles({.out = {angles->data(), 2, r.table_width(), r.table_width()},
+                .positions = Positions::of(places.data(), 2, e.traits().axes),
+                .role = Role::key,
+                .head = head,
+                .scratch = turning.frequencies.data()});
       add(angles->data(), angles->size());
     }
   }
@@ -133,10 +155,10 @@ Result<KVCache> KVCache::make(const CacheOptions& options) {
   if (Status s = check_options(options); !s) return s.error();
   KVCache made;
   made.o_ = options;
-  auto early = can_rotate_early(options);
-  if (!early) return early.error();
-  made.rotated_ = *early;
-  auto hash = hash_of(made.encodings(), made.rotated_);
+  Turnings turnings;
+  if (Status s = ask_turnings(made.encodings(), turnings); !s) return s.error();
+  made.rotated_ = can_rotate_early(options, turnings);
+  auto hash = hash_of(made.encodings(), turnings, made.rotated_);
   if (!hash) return hash.error();
   made.encodings_hash_ = *hash;
   for (const Encoding* e : made.encodings())
@@ -169,17 +191,18 @@ Result<KVCache> KVCache::make(const CacheOptions& options) {
   auto pages = Pages::make(static_cast<Index>(slots / rows), made.layout_.bytes());
   if (!pages) return pages.error();
   made.pages_ = std::move(*pages);
-  if (Status s = made.check_later_steps(); !s) return s.error();
+  if (Status s = made.check_later_steps(made.encodings()); !s) return s.error();
   return made;
 }
 
-/// What one step over a full cache takes beside it, taken and given back: so a cache that could be
-/// made can be filled, and a heap that only grows has its size from the first step on.
-Status KVCache::check_later_steps() const {
+/// What one step over a full cache with these encodings takes beside it, taken and given back: so a
+/// cache that could be made can be filled, and a heap that only grows has its size from the first step
+/// on. Less than was there before is not looked for again.
+Status KVCache::check_later_steps(std::span<const Encoding* const> asked) {
   // Positions, given or counted, of keys and queries: of each sequence its own, at worst.
   std::int64_t numbers = 2 * std::int64_t{o_.batch} * axes_;
   std::int64_t other = (1 << 18) / sizeof(double);  // tiles and queries of one step
-  for (const Encoding* e : encodings()) {
+  for (const Encoding* e : asked) {
     if (!rotated_) numbers += std::int64_t{e->key_copies()} * e->rotation().table_width() / 2 + 1;
     const BlockRoom kept = e->kept_blocks(1, slots_);
     constexpr std::int64_t tag = sizeof(BlockTag) / sizeof(float);
@@ -188,8 +211,12 @@ Status KVCache::check_later_steps() const {
   std::int64_t size = 0;
   if (__builtin_mul_overflow(numbers, std::int64_t{slots_}, &size) || size > PTRDIFF_MAX - other)
     return too_large(o_);
-  auto room = Buffer<double>::make(static_cast<std::size_t>(size + other));
-  return room ? Status{} : room.error();
+  size += other;
+  if (size <= step_room_) return {};
+  auto room = Buffer<double>::make(static_cast<std::size_t>(size));
+  if (!room) return room.error();
+  step_room_ = size;
+  return {};
 }
 
 }  // namespace posenc

@@ -68,6 +68,13 @@ inline void rotate_interleaved(const float* x, float* y, const float* cos, const
   }
 }
 
+/// The pairs (a, b) turned: a cos - b sin, b cos + a sin.
+template <class V>
+inline void store_turned(V a, V b, V c, V s, float* turned_a, float* turned_b) {
+  (a * c - b * s).store_unaligned(turned_a);
+  (b * c + a * s).store_unaligned(turned_b);
+}
+
 /// Channels that belong to no pair.
 inline void pass_through(const Rotation& r, Index width, const float* x, float* y) {
   Index behind = 2 * r.pairs;
@@ -135,10 +142,8 @@ void rotate_halves(const Rotation& r, const View2<const float>& from, const View
       const V y0 = V::load_unaligned(b), y1 = V::load_unaligned(b + width);
       const V c0 = V::load_unaligned(cos), c1 = V::load_unaligned(cos + width);
       const V s0 = V::load_unaligned(sin), s1 = V::load_unaligned(sin + width);
-      (x0 * c0 - y0 * s0).store_unaligned(turned_a);
-      (x1 * c1 - y1 * s1).store_unaligned(turned_a + width);
-      (y0 * c0 + x0 * s0).store_unaligned(turned_b);
-      (y1 * c1 + x1 * s1).store_unaligned(turned_b + width);
+      store_turned(x0, y0, c0, s0, turned_a, turned_b);
+      store_turned(x1, y1, c1, s1, turned_a + width, turned_b + width);
       for (const float** at : {&a, &b, &cos, &sin}) *at += step;
       turned_a += step;
       turned_b += step;
@@ -235,8 +240,7 @@ void rotate_two(const Rotation& r, View2<const float> from, View2<float> to,
       const V c = V::load_unaligned(cos + i), s = V::load_unaligned(cos + pairs + i) * direction;
       for (Index head : {i, apart + i}) {
         const V a = V::load_unaligned(x + head), b = V::load_unaligned(x + head + pairs);
-        (a * c - b * s).store_unaligned(y + head);
-        (b * c + a * s).store_unaligned(y + head + pairs);
+        rotation_detail::store_turned(a, b, c, s, y + head, y + head + pairs);
       }
     }
   }

@@ -27,7 +27,7 @@ inline Result<Buffer<Index>> t5_bucket_starts(Index buckets, Index max_distance)
     const double estimate = static_cast<double>(exact) *
                             power(ratio, static_cast<double>(k) / static_cast<double>(steps));
     Index start = static_cast<Index>(std::ceil(estimate));
-    // pow is right to about 1e-15; only where it lands on an integer to 1e-9 can it mislead.
+    // The estimate is right to 1e-14; only where it lands on an integer to 1e-9 can it mislead.
     const double nearest = std::round(estimate);
     if (std::abs(estimate - nearest) < 1e-9 * estimate) {
       const auto words = static_cast<std::size_t>(steps) + 2;  // each factor is below 2^32
