@@ -4,15 +4,8 @@
 import { type Given, type Window, where } from './attention-options.js';
 import { mismatch, type Shapes } from './attention-shapes.js';
 import { isArray, isView } from './intrinsics.js';
-import {
-  boolean,
-  copyNumbers,
-  integer,
-  maxElements,
-  or,
-  record,
-  unknownOption,
-} from './validate.js';
+import { copyNumbers } from './number-lists.js';
+import { boolean, integer, maxElements, or, record, unknownOption } from './validate.js';
 
 export interface Rules {
   causal: boolean;

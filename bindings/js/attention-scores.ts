@@ -7,9 +7,10 @@ import { mismatch, type Shapes } from './attention-shapes.js';
 import type { Engine } from './engine.js';
 import { fault, shapeText, text } from './errors.js';
 import { isArray, isView } from './intrinsics.js';
+import { copyNumbers } from './number-lists.js';
 import type { RawAttention } from './raw.js';
 import { capture, type Source } from './tensor.js';
-import { choice, copyNumbers, finite, or, record, unknownOption } from './validate.js';
+import { choice, finite, or, record, unknownOption } from './validate.js';
 
 type Numbers = Pick<
   RawAttention,

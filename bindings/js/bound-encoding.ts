@@ -12,17 +12,15 @@ import type {
   RotationPlan,
   ScoreMethods,
 } from './encoding.js';
-import { fault } from './errors.js';
 import { gradientTargets } from './gradients.js';
 import { type Held, held, requireLive } from './handles.js';
+import { type Crossing, inPlace, rowPositions } from './in-place.js';
 import { typedArraySet } from './intrinsics.js';
 import type { EncodingInfo, Site } from './manifest.js';
 import { giveBack, makeDisposable } from './owned.js';
-import { type CapturedPositions, CountUp, capturePositions } from './positions.js';
-import type { RawModule } from './raw.js';
-import { fold, requireSize, result, resultOptions, roomFor, rows, unsupported } from './rows.js';
-import { captureTarget } from './target.js';
-import { capture, type Source } from './tensor.js';
+import { capturePositions } from './positions.js';
+import { fold, requireSize, result, resultOptions, rows, unsupported } from './rows.js';
+import { capture } from './tensor.js';
 import type { Positions, Tensor, TensorInput } from './types.js';
 import {
   boolean,
@@ -90,9 +88,9 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
     const width = engine.call((raw) => raw.embedWidth(handle));
     const [out] = optionValues(where, options, resultOptions);
     const source = rows(where, capture(engine, where, 'x', x), width);
-    const at = this.#positions(where, info, positions, source.shape);
+    const at = rowPositions(where, info, positions, source.shape);
     const { batch, heads, n, sets } = fold(source.shape, at);
-    return this.#inPlace(where, source, out, at, (raw, data, from, places) =>
+    return inPlace(this.#held, where, source, out, at, (raw, data, from, places) =>
       raw.embed(handle, data, from, batch, heads, n, width, places, sets, info.axes),
     );
   }
@@ -101,7 +99,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
     const { where, engine, handle, info } = this.#at('embedBackward', 'embed');
     const width = engine.call((raw) => raw.embedWidth(handle));
     const source = rows(where, capture(engine, where, 'gradOutput', gradOutput), width);
-    const at = this.#positions(where, info, positions, source.shape);
+    const at = rowPositions(where, info, positions, source.shape);
     const { batch, heads, n, sets } = fold(source.shape, at);
     const tables = gradientTargets(where, this.#held, true);
     const arena = new Arena(engine);
@@ -163,7 +161,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
     const length = integer(where, 'length', or(tokens, 0), lengths);
     const inverse = backwards || boolean(where, 'inverse', or(back, false));
     const source = rows(where, capture(engine, where, 'x', x));
-    const at = this.#positions(where, info, positions, source.shape);
+    const at = rowPositions(where, info, positions, source.shape);
     const { batch, heads, n, width, sets } = fold(source.shape, at);
     const role = Number(key);
     const crossing: Crossing = (raw, data, from, places) =>
@@ -182,7 +180,7 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
         length,
         inverse,
       );
-    return this.#inPlace(where, source, out, at, crossing, growth);
+    return inPlace(this.#held, where, source, out, at, crossing, growth);
   }
 
   plan(length = 0): RotationPlan {
@@ -267,69 +265,8 @@ export class BoundEncoding implements EmbedMethods, RotateMethods, ScoreMethods,
       throw unsupported(where, method, `it acts at: ${info.sites.join(', ') || 'no site'}`);
     return { where, engine, handle, info };
   }
-
-  #positions(
-    where: string,
-    info: EncodingInfo,
-    given: Positions | undefined,
-    shape: readonly number[],
-  ): CapturedPositions {
-    const n = shape[shape.length - 2];
-    if (given !== undefined) {
-      const batch = shape.length > 2 ? shape[0] : 1;
-      const integer = info.positions !== 'real';
-      return capturePositions(where, 'positions', given, {
-        axes: info.axes,
-        integer,
-        rows: n,
-        batch,
-      });
-    }
-    if (info.axes === 1 || info.textAxes) return new CountUp(n, 0, info.axes);
-    throw fault('MISSING_OPTION', {
-      where,
-      field: 'positions',
-      expected: `given: ${info.axes} axes have no order of their own`,
-      received: undefined,
-    });
-  }
-
-  /**
-   * Runs an operation that changes its tensor in place, without changing `x` unless it is `out`. Rows
-   * that grow cannot stay in place.
-   */
-  #inPlace(
-    where: string,
-    source: Source,
-    out: unknown,
-    at: CapturedPositions,
-    crossing: Crossing,
-    growth = 0,
-  ): Tensor {
-    const { engine } = this.#held;
-    const width = source.shape[source.shape.length - 1];
-    const target =
-      growth > 0
-        ? roomFor(engine, where, out, [...source.shape.slice(0, -1), width + growth], [source])
-        : captureTarget(engine, where, out, source.shape, { sources: [source], inPlace: source });
-    const arena = new Arena(engine);
-    arena.requires(() => requireLive(where, this.#held));
-    const { data, from } =
-      growth > 0
-        ? { data: arena.output(target), from: arena.input(source) }
-        : arena.work(target, source);
-    // Nothing to do needs no positions, of which there may be very many.
-    const places = source.size === 0 ? { address: 0 } : arena.positions(at);
-    return arena.run(where, () => {
-      engine.check(where, (raw) => crossing(raw, data.address, from.address, places.address));
-      return target.finish(engine, data.address);
-    });
-  }
 }
 makeDisposable(BoundEncoding.prototype as unknown as { dispose(): void });
-
-/** Computes at `data` from what is at `from`. */
-type Crossing = (raw: RawModule, data: number, from: number, places: number) => number;
 
 const turnBackOptions = ['role', 'length', 'out'];
 const rotateOptions = [...turnBackOptions, 'inverse'];

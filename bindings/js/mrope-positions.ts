@@ -3,13 +3,11 @@
 
 import { fault, shapeText, text } from './errors.js';
 import { isArray, isOutOfBounds, isView, typedArrayName } from './intrinsics.js';
+import { copyNumbers, doubles, list } from './number-lists.js';
 import {
   shape as checkShape,
-  copyNumbers,
   detached,
-  doubles,
   integer,
-  list,
   or,
   reading,
   options as readOptions,

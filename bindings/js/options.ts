@@ -9,14 +9,13 @@ import type { Engine } from './engine.js';
 import { fault, nearest, quote, shapeText, text } from './errors.js';
 import { isArray, typedArrayLength } from './intrinsics.js';
 import type { EncodingInfo, Extent, FieldInfo, TableInfo } from './manifest.js';
+import { isNumberView, list } from './number-lists.js';
 import { capture, type Source } from './tensor.js';
 import {
   boolean,
   choice,
   finite,
   integer,
-  isNumberView,
-  list,
   names,
   reading,
   record,

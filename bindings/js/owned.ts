@@ -4,8 +4,9 @@
 import type { Engine } from './engine.js';
 import { fault, PosencError, shapeText, text } from './errors.js';
 import { isArray, isView, typedArraySet } from './intrinsics.js';
+import { copyNumbers } from './number-lists.js';
 import type { OwnedTensor } from './types.js';
-import { shape as checkShape, copyNumbers, sizeOf, wrongType } from './validate.js';
+import { shape as checkShape, sizeOf, wrongType } from './validate.js';
 
 export interface Holding {
   readonly engine: Engine;

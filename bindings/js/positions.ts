@@ -3,10 +3,10 @@
 
 import { fault, shapeText, text } from './errors.js';
 import { isArray, isOutOfBounds, isView, typedArrayLength, typedArrayName } from './intrinsics.js';
+import { doubles } from './number-lists.js';
 import {
   shape as checkShape,
   detached,
-  doubles,
   reading,
   record,
   unknownOption,

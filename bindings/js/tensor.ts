@@ -16,17 +16,9 @@ import {
   typedArrayOffset,
   typedArraySet,
 } from './intrinsics.js';
+import { copyNumbers, isNumberView } from './number-lists.js';
 import { type Holding, holdingOf } from './owned.js';
-import {
-  shape as checkShape,
-  copyNumbers,
-  detached,
-  isNumberView,
-  reading,
-  roomFor,
-  sizeOf,
-  wrongType,
-} from './validate.js';
+import { shape as checkShape, detached, reading, roomFor, sizeOf, wrongType } from './validate.js';
 
 /** Where some bytes lie; `space` is the buffer, or the instance for bytes in its memory. */
 export interface Extent {

@@ -4,7 +4,8 @@
  * module. What rotates is always the module's own plan; a test holds the two together to 1e-12.
  */
 
-import { finite, integer, list, record } from '../validate.js';
+import { list } from '../number-lists.js';
+import { finite, integer, record } from '../validate.js';
 import type { LayerEncoding } from './types.js';
 
 export interface Frequencies {

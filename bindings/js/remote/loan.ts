@@ -4,7 +4,7 @@
  * can be made again whole, without a copy that waits here for that: 9 MB for 12 x 1024 x 64.
  */
 
-import { isNumberView } from '../validate.js';
+import { isNumberView } from '../number-lists.js';
 import type { Job } from './lane.js';
 import { join, type Plain } from './slices.js';
 import type { Split } from './split.js';

@@ -2,8 +2,9 @@
 /** Parts of tensors along one axis, and whole ones out of parts. */
 
 import { isArray } from '../intrinsics.js';
+import { isNumberView } from '../number-lists.js';
 import type { Tensor } from '../types.js';
-import { isNumberView, sizeOf } from '../validate.js';
+import { sizeOf } from '../validate.js';
 
 type Numbers = Float32Array | readonly unknown[];
 

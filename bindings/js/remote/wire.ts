@@ -14,7 +14,8 @@ import {
   typedArrayName,
 } from '../intrinsics.js';
 import type { LoadOptions } from '../load.js';
-import { numberArrays, reading } from '../validate.js';
+import { numberArrays } from '../number-lists.js';
+import { reading } from '../validate.js';
 
 export interface Call {
   posenc: 'call';
