@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "posenc/core/encoding_contract.hpp"
 #include "reference/errors.hpp"
 #include "reference/numbers.hpp"
 
