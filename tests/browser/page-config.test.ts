@@ -227,12 +227,13 @@ describe('Lab 4', () => {
     expect(readFileSync(await file.path(), 'utf8')).toBe(text);
     expect(await notice.count()).toBe(0);
     // Nor does the offer outlive its text, however another one comes.
-    for (const next of [
-      () => field.fill('{"model_type":"llama"}'),
+    for (const [i, next] of [
       () => page.selectOption('#config-choice', 'llama-2-7b'),
+      () => field.fill('{"model_type":"llama"}'),
       () => page.locator('#reset').click(),
-    ]) {
-      await field.fill(text);
+    ].entries()) {
+      // Another text each time, or the field has not changed.
+      await field.fill(text + ' '.repeat(i + 1));
       await field.blur();
       await notice.waitFor();
       await next();

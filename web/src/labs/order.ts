@@ -9,7 +9,6 @@ import {
 import { box, byId, h, setText } from '../dom.ts';
 import { type Engine, manifest, problemOf } from '../engine.ts';
 import { actsNowhere } from '../model/manifest.ts';
-import { untouched } from '../model/settings.ts';
 import {
   infoOf,
   isMoved,
@@ -20,7 +19,6 @@ import {
   type Store,
   wordsOf,
 } from '../model/state.ts';
-import { ChoiceControl, SwitchControl } from '../parts/control.ts';
 import { layerCode } from '../parts/layer-code.ts';
 import { offer } from '../parts/programs.ts';
 import { copy } from '../parts/save.ts';
@@ -30,6 +28,7 @@ import { drawing } from '../view.ts';
 import { Arrangement } from './arrangement.ts';
 import { orderNotice } from './notices.ts';
 import { AttentionView } from './order-attention.ts';
+import { OrderControls } from './order-controls.ts';
 import { orderQuestion } from './order-question.ts';
 import { OrderResult } from './order-result.ts';
 import { strips, twinMarks } from './order-strips.ts';
@@ -53,10 +52,7 @@ export class OrderLab {
   readonly #hint = h('p', { class: 'control-doc', id: 'sentence-hint' });
   readonly #words: WordRow;
   readonly #undo: HTMLButtonElement;
-  readonly #position: HTMLSelectElement;
-  readonly #mask: ChoiceControl;
-  readonly #canonical: SwitchControl;
-  readonly #head: ChoiceControl;
+  readonly #controls: OrderControls;
   readonly #result = new OrderResult();
   readonly #notice = h('p', { class: 'notice-text' });
   readonly #strips = box('strips-box');
@@ -88,56 +84,7 @@ export class OrderLab {
     const button = (text: string, click: () => void): HTMLButtonElement =>
       h('button', { type: 'button', click }, text);
     this.#undo = button('Undo', () => this.#arrangement.undo());
-    this.#position = h(
-      'select',
-      {
-        id: 'order-encoding',
-        change: () => {
-          const info = manifest.find((entry) => entry.id === this.#position.value);
-          if (!info) return;
-          if (actsNowhere(info)) store.set({ placed: false });
-          else
-            store.set({
-              placed: true,
-              ...(info.id === store.get().encoding
-                ? {}
-                : { encoding: info.id, settings: untouched }),
-            });
-        },
-      },
-      ...[...manifest]
-        .sort((a, b) => Number(actsNowhere(b)) - Number(actsNowhere(a)))
-        .map((info) => h('option', { value: info.id }, info.title)),
-    );
-    this.#mask = new ChoiceControl(
-      'mask',
-      { name: 'Mask', doc: 'Causal: a word sees itself and those before it.' },
-      [
-        ['open', 'None'],
-        ['causal', 'Causal'],
-      ],
-      (value) => store.set({ causal: value === 'causal' }),
-      false,
-    );
-    this.#canonical = new SwitchControl(
-      'canonical',
-      {
-        name: 'Sum in canonical order',
-        doc: 'Adds in the order first typed, so that rounding agrees. Only without encoding and mask.',
-      },
-      (value) => store.set({ canonical: value ?? false }),
-      false,
-    );
-    this.#head = new ChoiceControl(
-      'head',
-      { name: 'Head', doc: '' },
-      [
-        ['-1', 'Mean'],
-        ...Array.from({ length: layer.heads }, (_, i) => [String(i), String(i + 1)] as const),
-      ],
-      (value) => store.set({ head: Number(value) }),
-      false,
-    );
+    this.#controls = new OrderControls(store);
     this.#attention = new AttentionView((word) => store.set({ token: word }));
 
     this.#body.append(
@@ -165,17 +112,7 @@ export class OrderLab {
             button('← Move word', () => this.#arrangement.carry(this.store.get().token, -1)),
             button('Move word →', () => this.#arrangement.carry(this.store.get().token, 1)),
           ),
-          box(
-            'switches',
-            box(
-              'control',
-              box('control-head', h('label', { for: 'order-encoding' }, 'Encoding')),
-              this.#position,
-              h('p', { class: 'control-doc' }, 'How the words learn their places.'),
-            ),
-            this.#mask.root,
-            this.#canonical.root,
-          ),
+          this.#controls.root,
           this.#problem,
         ),
         box(
@@ -196,7 +133,7 @@ export class OrderLab {
         ),
         box(
           'map-panel',
-          box('figure-head', h('h3', {}, 'Who looks at whom'), this.#head.root),
+          box('figure-head', h('h3', {}, 'Who looks at whom'), this.#controls.head.root),
           this.#attention.root,
         ),
       ),
@@ -273,7 +210,7 @@ export class OrderLab {
     const { words, order } = this.#arrangement.current();
     const info = placedInfo(manifest, state);
     const twins = twinMarks(words);
-    this.#controls(state, words);
+    this.#input(state, words);
     this.#words.show({ words, order, twins, chosen: state.token });
     const canonical = state.canonical && !info && !state.causal;
     yield;
@@ -312,7 +249,7 @@ export class OrderLab {
       );
     }
   }
-  #controls(state: State, words: readonly string[]): void {
+  #input(state: State, words: readonly string[]): void {
     if (
       document.activeElement !== this.#sentence ||
       wordsOf(this.#sentence.value).join(' ') !== words.join(' ')
@@ -326,12 +263,6 @@ export class OrderLab {
         : `${typed} of at most ${longestSentence} words. Choose a word below with ← and →, move it with Alt+← and Alt+→.`,
     );
     this.#undo.disabled = !this.#arrangement.canUndo;
-    const shown =
-      placedInfo(manifest, state) ?? manifest.find(actsNowhere) ?? infoOf(manifest, state);
-    this.#position.value = shown.id;
-    this.#mask.show(state.causal ? 'causal' : 'open', true);
-    this.#canonical.show(state.canonical, true);
-    this.#canonical.enable(!state.causal && !placedInfo(manifest, state));
-    this.#head.show(String(Math.min(state.head, layer.heads - 1)), true);
+    this.#controls.show(state);
   }
 }

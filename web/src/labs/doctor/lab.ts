@@ -87,6 +87,7 @@ class ConfigLab {
     const button = (text: string, click: () => void): HTMLButtonElement =>
       h('button', { type: 'button', click }, text);
     byId('config-body').append(
+      this.#guess.root,
       box(
         'doctor',
         this.#input.root,
@@ -125,7 +126,6 @@ class ConfigLab {
         ),
       ),
     );
-    byId('config-body').prepend(this.#guess.root);
     store.subscribe((state, previous) => {
       if (state.values !== previous.values) void this.#follow(state);
     });
@@ -167,8 +167,8 @@ class ConfigLab {
   }
   /** A text is on its way in, or being typed: whatever was on its way before must not take its place. */
   #begin(): () => boolean {
-    this.#texts += 1;
-    const mine = this.#texts;
+    const mine = this.#texts + 1;
+    this.#texts = mine;
     return () => mine === this.#texts;
   }
 
