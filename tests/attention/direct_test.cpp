@@ -49,28 +49,76 @@ TYPED_TEST(Direct, MultipliesRowsAsTheyLieAndWritesNothingElse) {
       }
 }
 
-TYPED_TEST(Direct, SumsWeightedRowsAndWritesNothingElse) {
+/// Room for an order, as attention has it.
+struct Order {
+  Arena arena;
+  SumOrder order;
+  explicit Order(Index streams) {
+    order.carve(arena, 64, streams);
+    EXPECT_TRUE(arena.commit());
+    order.carve(arena, 64, streams);
+  }
+};
+
+TYPED_TEST(Direct, SumsWeightedRowsThatAreSeenAndWritesNothingElse) {
   for (Index width : {0, 1, 4, 7, 33, 64, 130})
     for (Index rows : {1, 2, 4, 7, 8})
-      for (Index keys : {0, 1, 5, 16}) {
-        SCOPED_TRACE(::testing::Message() << keys << " x " << rows << " x " << width);
-        Random random(static_cast<std::uint64_t>(width * 1000 + rows * 100 + keys));
-        for (Index gap : {0, 3}) {
-          const Index stride = width + gap, out_stride = width + 1;
-          const Array<float> w = random.floats(direct_rows_of(rows) * 20),
-                             v = random.floats(keys * stride + 1);
-          Array<float> out(rows * out_stride, 1.0f);
-          Array<float> sums(interleaved_size<TypeParam>(rows, width));
-          add_weighted_rows<TypeParam>({w.data(), rows, keys, 20}, {v.data(), keys, width, stride},
-                                       sums.data());
-          add_interleaved<TypeParam>(sums.data(), {out.data(), rows, width, out_stride});
-          for (Index i = 0; i < rows; ++i)
-            for (Index c = 0; c < out_stride; ++c) {
-              double want = 1;
-              for (Index j = 0; c < width && j < keys; ++j)
-                want += double{w[i * 20 + j]} * v[j * stride + c];
-              ASSERT_NEAR(out[i * out_stride + c], want, tolerance);
-            }
+      for (Index keys : {0, 1, 5, 16, 19})
+        for (Index streams : {1, 2, 4}) {
+          SCOPED_TRACE(::testing::Message() << keys << " x " << rows << " x " << width);
+          Random random(static_cast<std::uint64_t>(width * 1000 + rows * 100 + keys));
+          Order room(streams);
+          for (Index gap : {0, 3}) {
+            const Index stride = width + gap, out_stride = width + 1;
+            const Index first = gap * keys / 8, last = keys - first / 2;
+            const Array<float> w = random.floats(direct_rows_of(rows) * 20),
+                               v = random.floats(keys * stride + 1);
+            Array<float> out(rows * out_stride, 1.0f);
+            Array<float> sums(interleaved_size<TypeParam>(rows, width));
+            add_weighted_rows<TypeParam>({w.data(), rows, keys, 20},
+                                         {v.data(), keys, width, stride},
+                                         room.order.of(keys, first, last), sums.data());
+            add_interleaved<TypeParam>(sums.data(), {out.data(), rows, width, out_stride});
+            for (Index i = 0; i < rows; ++i)
+              for (Index c = 0; c < out_stride; ++c) {
+                double want = 1;
+                for (Index j = first; c < width && j < last; ++j)
+                  want += double{w[i * 20 + j]} * v[j * stride + c];
+                ASSERT_NEAR(out[i * out_stride + c], want, tolerance);
+              }
+          }
+        }
+}
+
+/// Rows that are hidden by a range, by a weight of 0 and one by one.
+TYPED_TEST(Direct, SumsWhatIsSeenInOneOrder) {
+  constexpr Index keys = 23, width = 9, most = 8;
+  for (Index rows : {1, 2, 3, 4, 6, 8})
+    for (Index first : {0, 1, 5, 13, 22})
+      for (Index last : {23, 22, 17, 12, 6}) {
+        if (first >= last) continue;
+        SCOPED_TRACE(::testing::Message() << rows << " rows, " << first << " to " << last);
+        Random random(static_cast<std::uint64_t>(rows * 1000 + first * 30 + last));
+        Array<float> w = random.floats(most * keys);
+        const Array<float> v = random.floats(keys * width);
+        const View2<const float> weights{w.data(), rows, keys, keys},
+            values{v.data(), keys, width, width};
+        Order room(sum_streams(rows));
+        Array<float> sums[3], out[3];
+        for (Array<float>& sum : sums) sum = Array<float>(interleaved_size<TypeParam>(rows, width));
+        add_weighted_rows<TypeParam>(weights, values, room.order.of(keys, first, last),
+                                     sums[0].data());
+        const std::span<const Index> all = room.order.of(keys, 0, keys);
+        for (Index i = 0; i < rows; ++i)
+          add_visible_rows<TypeParam>(weights.row(i), i, rows, values, all, sums[1].data(),
+                                      [&](Index j) { return j >= first && j < last; });
+        for (Index i = 0; i < most * keys; ++i)
+          if (i % keys < first || i % keys >= last) w[i] = 0;
+        add_weighted_rows<TypeParam>(weights, values, all, sums[2].data());
+        for (Index n = 0; n < 3; ++n) {
+          out[n] = Array<float>(rows * width, 0.0f);
+          add_interleaved<TypeParam>(sums[n].data(), {out[n].data(), rows, width, width});
+          EXPECT_TRUE(out[n].same_bits(out[0])) << n;
         }
       }
 }

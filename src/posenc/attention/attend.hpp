@@ -32,6 +32,8 @@ class Attend {
     sums_ = {arena.take<float>(scores_.rows, width), scores_.rows, width, width};
     states_ = arena.take<RowState>(scores_.rows);
     apart_ = arena.take<float>(scores_.direct ? apart_size() : 0);
+    order_.carve(arena, scores_.direct ? scores_.panels.tile_keys : 0,
+                 sum_streams(s_.queries * s_.group()));
   }
   void compute() {
     Placement& placement = scores_.placement;
@@ -100,18 +102,23 @@ class Attend {
     if (from >= to) return;
     const bool hides = scores_.hides(block, keys);
     std::fill_n(apart_, apart_size(), 0.0f);
+    // Runs come whole, whichever of their rows are seen: see SumOrder.
     scores_.values.for_each_run(
-        block.batch, scores_.key_head(block), keys.first + from, to - from, scores_.value_scratch,
-        [&, start = from](Index first, const View2<const float>& run) {
-          const Index column = start + first;
-          if (!hides || all_finite<Arch>(run))
+        block.batch, scores_.key_head(block), keys.first,
+        std::min(scores_.panels.tile_keys, s_.keys - keys.first), scores_.value_scratch,
+        [&, from = from, to = to](Index column, const View2<const float>& run) {
+          const Index first = std::max<Index>(from - column, 0),
+                      last = std::min(to - column, run.rows);
+          if (first >= last) return;
+          const std::span<const Index> order = order_.of(run.rows, first, last);
+          if (!hides || all_finite<Arch>(run.slice(first, last - first)))
             return add_weighted_rows<Arch>(
                 {scores_.tile.data + column, block.rows(), run.rows, scores_.tile.stride}, run,
-                apart_);
-          for (Index i = 0; i < block.rows(); ++i)
+                order, apart_);
+          for (Index r = 0; r < block.rows(); ++r)
             add_visible_rows<Arch>(
-                scores_.tile.row(i) + column, i, block.rows(), run, apart_,
-                [&](Index j) { return scores_.visible(block, i, keys.first + column + j); });
+                scores_.tile.row(r) + column, r, block.rows(), run, order, apart_,
+                [&](Index j) { return scores_.visible(block, r, keys.first + column + j); });
         });
     add_interleaved<Arch>(apart_, {sums_.data, block.rows(), s_.value_dim, sums_.stride});
   }
@@ -182,6 +189,7 @@ class Attend {
   View2<float> sums_;           ///< [rows, padded value width]: running weighted values
   RowState* states_ = nullptr;  ///< [rows]
   float* apart_ = nullptr;      ///< interleaved, where values are read directly
+  SumOrder order_;              ///< of those values
 };
 
 }  // namespace posenc

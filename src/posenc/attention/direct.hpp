@@ -1,40 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The two products of attention for a few query rows. Packing keys and values costs more than it
 /// saves there, so both kernels read row-major rows as they lie, each from memory once: one token of
-/// 32 heads on 8 against 8192 keys of width 128 took 23 ms packed and is bound by the 67 MB it reads.
+/// 32 heads on 8 against 8192 keys of width 128 took 23 ms packed, where the 67 MB are read in 4.
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <type_traits>
 
+#include "posenc/core/arena.hpp"
 #include "posenc/core/register_tile.hpp"
 
 namespace posenc {
 
 namespace direct_detail {
-
-/// Reads one float and drops it, so that the line is in the cache when its turn comes. Both kernels
-/// walk a few rows at a time, and no prefetcher follows that: they read 5 GB/s of the 23 that one
-/// plain sweep reads, and with the rows ahead touched in order 14. WebAssembly has no prefetch.
-inline void touch(const float* line) {
-  static_cast<void>(*static_cast<const volatile float*>(line));
-}
-
-/// Calls `step()` for each whole vector of `count` floats. After 64 of them, while there is nothing else
-/// to wait for, it touches `pace` times as many from `ahead` on, unless that is null: a touch for
-/// each vector costs the inner loop 7 %.
-template <class Arch, Index pace, class F>
-POSENC_INLINE inline void with_touches(Index count, const float* ahead, const F& step) {
-  constexpr Index pause = 64, line = 16;
-  for (; count >= lanes<Arch>; count -= pause) {
-    Index left = std::min(count, pause);
-    POSENC_DO_NOT_UNROLL
-    for (; left >= lanes<Arch>; left -= lanes<Arch>) step();
-    if (ahead == nullptr || count < pause) continue;
-    for (Index i = 0; i < pace * pause; i += line) touch(ahead + i);
-    ahead += pace * pause;
-  }
-}
 
 /// Query rows that the kernels take at once: 4 of them, and of what is left 2 or 1. Three make a group with
 /// a row of nothing, since two and one take longer.
@@ -50,6 +29,12 @@ inline constexpr Index step_keys = Rows == direct_group ? 2 : 4;
 template <Index Rows>
 inline constexpr Index step_values = Rows == direct_group ? 2 : 4;
 
+/// Rows are read as streams that lie apart: the first row of each half or quarter of a run, then the
+/// second of each. Processors fetch ahead of a stream by themselves, but not of two that meet in one
+/// page of 4 KB: 8192 keys of 128 floats took 5.5 ms as neighbours, 4.2 with lines touched before their
+/// turn, and take 3.3.
+constexpr Index stream_length(Index rows, Index streams) { return (rows + streams - 1) / streams; }
+
 /// sums[i] = the sum of the lanes of vector i. In which order must not depend on how many there are, or a
 /// row would have other bits alone than among others.
 template <class Arch, Index Count>
@@ -61,9 +46,9 @@ void sum_lanes(const xsimd::batch<float, Arch>* vectors, float* sums) {
 }
 
 /// sums[j][r] = q[r] · k[j] for `Rows` queries, of which vector i begins at q + i * Rows, and step_keys
-/// keys; `k` may repeat a row. Touches what stands `ahead`.
+/// keys; `k` may repeat a row.
 template <class Arch, Index Rows>
-void dot_step(const float* q, const float* const* k, Index depth, const float* ahead, float* sums) {
+void dot_step(const float* q, const float* const* k, Index depth, float* sums) {
   using V = xsimd::batch<float, Arch>;
   constexpr Index keys = step_keys<Rows>;
   V products[keys * Rows];
@@ -81,7 +66,8 @@ void dot_step(const float* q, const float* const* k, Index depth, const float* a
   }
   const float* at[keys];
   for (Index j = 0; j < keys; ++j) at[j] = k[j];
-  with_touches<Arch, keys>(depth, ahead, [&]() POSENC_INLINE {
+  POSENC_DO_NOT_UNROLL
+  for (Index left = depth; left >= lanes<Arch>; left -= lanes<Arch>) {
     V key[keys];
     for (Index j = 0; j < keys; ++j) key[j] = V::load_unaligned(at[j]);
     for (Index r = 0; r < Rows; ++r) {
@@ -92,42 +78,36 @@ void dot_step(const float* q, const float* const* k, Index depth, const float* a
     // Pointers that step cost an addition each; what V8 makes of indices costs three.
     q += Rows * lanes<Arch>;
     for (Index j = 0; j < keys; ++j) at[j] += lanes<Arch>;
-  });
+  }
   sum_lanes<Arch, keys * Rows>(products, sums);
 }
 
-/// out[r][j] for `Rows` queries and all keys.
+/// out[r][j] for `Rows` queries and all keys, which are read as `step_keys` streams.
 template <class Arch, Index Rows>
-void dot_group(const float* q, const View2<const float>& k, bool looks_ahead, float* out,
-               Index out_stride) {
-  constexpr Index step = step_keys<Rows>, distance = 2 * step;
-  // Where rows lie one after the other; never past the end.
-  const Index last_ahead = looks_ahead && k.stride == k.cols ? k.rows - distance - step : -1;
-  for (Index j = 0; j < k.rows; j += step) {
-    const Index last = k.rows - 1 - j;
+void dot_group(const float* q, const View2<const float>& k, float* out, Index out_stride) {
+  constexpr Index step = step_keys<Rows>;
+  const Index apart = stream_length(k.rows, step);
+  for (Index j = 0; j < apart; ++j) {
     const float* keys[step];
-    for (Index n = 0; n < step; ++n) keys[n] = k.row(j + std::min(n, last));
-    const bool look = j <= last_ahead;
+    for (Index n = 0; n < step; ++n) keys[n] = k.row(std::min(j + n * apart, k.rows - 1));
     float sums[step * Rows];
-    dot_step<Arch, Rows>(q, keys, k.cols, look ? keys[0] + distance * k.stride : nullptr, sums);
-    for (Index n = 0; n < step && n <= last; ++n)
-      for (Index r = 0; r < Rows; ++r) out[r * out_stride + j + n] = sums[n * Rows + r];
+    dot_step<Arch, Rows>(q, keys, k.cols, sums);
+    for (Index n = 0; n < step && j + n * apart < k.rows; ++n)
+      for (Index r = 0; r < Rows; ++r) out[r * out_stride + j + n * apart] = sums[n * Rows + r];
   }
 }
 
-/// sums[c][r] += sum over j of w[r][j] v[j][c] for vectors c, `Rows` rows and `Values` values;
-/// from one vector c to the next it is `step` floats. Whole rows one after the other are what
-/// prefetchers follow best: with sums in registers, and so columns of 8 or 16 values at a time, it
-/// read 13 GB/s from memory and not 15.
+/// sums[c][r] += sum over j of w[r][rows[j]] v[rows[j]][c] for vectors c, `Rows` rows and `Values` values;
+/// from one vector c to the next it is `step` floats.
 template <class Arch, Index Rows, Index Values>
-void add_values(const float* w, Index w_stride, const float* v, Index v_stride, Index cols,
-                const float* ahead, float* sums, Index step) {
+void add_values(const float* w, Index w_stride, const View2<const float>& v, const Index* rows,
+                float* sums, Index step) {
   using V = xsimd::batch<float, Arch>;
   V weights[Values][Rows];
   for (Index j = 0; j < Values; ++j)
-    for (Index r = 0; r < Rows; ++r) weights[j][r] = V(w[r * w_stride + j]);
+    for (Index r = 0; r < Rows; ++r) weights[j][r] = V(w[r * w_stride + rows[j]]);
   const float* at[Values];
-  for (Index j = 0; j < Values; ++j) at[j] = v + j * v_stride;
+  for (Index j = 0; j < Values; ++j) at[j] = v.row(rows[j]);
   const auto add = [&](auto io) POSENC_INLINE {
     V x[Values];
     for (Index j = 0; j < Values; ++j) x[j] = io.load(at[j]);
@@ -140,25 +120,22 @@ void add_values(const float* w, Index w_stride, const float* v, Index v_stride, 
     sums += step;
     for (Index j = 0; j < Values; ++j) at[j] += lanes<Arch>;
   };
-  with_touches<Arch, Values>(cols, ahead, [&]() POSENC_INLINE { add(WholeVector<Arch>{}); });
-  if (cols % lanes<Arch> > 0) add(PartVector<Arch>{cols % lanes<Arch>});
+  POSENC_DO_NOT_UNROLL
+  for (Index left = v.cols; left >= lanes<Arch>; left -= lanes<Arch>) add(WholeVector<Arch>{});
+  if (v.cols % lanes<Arch> > 0) add(PartVector<Arch>{v.cols % lanes<Arch>});
 }
 
 template <class Arch, Index Rows>
-void add_group(const float* w, Index w_stride, const View2<const float>& v, bool looks_ahead,
-               float* sums) {
-  constexpr Index count = step_values<Rows>, distance = 2 * count, step = Rows * lanes<Arch>;
-  const Index last_ahead = looks_ahead && v.stride == v.cols ? v.rows - distance - count : -1;
-  Index j = 0;
-  for (; j + count <= v.rows; j += count) {
-    const bool look = j <= last_ahead;
-    add_values<Arch, Rows, count>(w + j, w_stride, v.row(j), v.stride, v.cols,
-                                  look ? v.row(j + distance) : nullptr, sums, step);
-  }
-  for (; j < v.rows; ++j)
+void add_group(const float* w, Index w_stride, const View2<const float>& v,
+               std::span<const Index> order, float* sums) {
+  constexpr Index count = step_values<Rows>, step = Rows * lanes<Arch>;
+  const Index* rows = order.data();
+  Index left = static_cast<Index>(order.size());
+  for (; left >= count; left -= count, rows += count)
+    add_values<Arch, Rows, count>(w, w_stride, v, rows, sums, step);
+  for (; left > 0; --left, ++rows)
     for (Index r = 0; r < Rows; ++r)
-      add_values<Arch, 1, 1>(w + r * w_stride + j, 0, v.row(j), 0, v.cols, nullptr,
-                             sums + r * lanes<Arch>, step);
+      add_values<Arch, 1, 1>(w + r * w_stride, 0, v, rows, sums + r * lanes<Arch>, step);
 }
 
 /// Calls `f(first, size)`, size a constant, for each group of rows.
@@ -230,32 +207,63 @@ void dot_rows(const float* q, Index rows, View2<const float> k, float* out, Inde
   using namespace direct_detail;
   const Index padded = round_up(k.cols, lanes<Arch>);
   for_each_group(rows, [&](Index i, auto size) {
-    dot_group<Arch, size>(q + i * padded, k, i == 0, out + i * out_stride, out_stride);
+    dot_group<Arch, size>(q + i * padded, k, out + i * out_stride, out_stride);
   });
 }
 
-/// sums[i] += sum over j of w[i][j] v[j], for w [rows, v.rows] and interleaved sums. Behind w are as many
-/// rows as make direct_rows_of(rows), whatever they hold.
+/// The order in which rows of a run are summed: as streams, or one after the other where `streams` is 1
+/// or the run short. Which of two comes first depends on the run alone, or hidden rows would change bits.
+class SumOrder {
+ public:
+  void carve(Arena& arena, Index most, Index streams) {
+    list_ = arena.take<Index>(most), streams_ = streams, run_ = 0;
+  }
+
+  /// Rows first .. last - 1 of a run of `run` rows; the same list as before costs nothing.
+  std::span<const Index> of(Index run, Index first, Index last) {
+    const std::span<const Index> list{list_, static_cast<std::size_t>(last - first)};
+    if (run == run_ && first == first_ && last == last_) return list;
+    run_ = run, first_ = first, last_ = last;
+    constexpr Index shortest = 16;  // floats of 128 of them fit the nearest cache
+    const Index apart = run > shortest ? direct_detail::stream_length(run, streams_) : 1;
+    Index* to = list_;
+    for (Index j = 0; j < apart; ++j)
+      for (Index row = j; row < last; row += apart)
+        if (row >= first) *to++ = row;
+    return list;
+  }
+
+ private:
+  Index* list_ = nullptr;
+  Index streams_ = 1, run_ = 0, first_ = 0, last_ = 0;
+};
+constexpr Index sum_streams(Index rows) {
+  using namespace direct_detail;
+  return group_of(rows) == direct_group ? step_values<direct_group> : step_values<1>;
+}
+
+/// sums[i] += sum over j in `order` of w[i][j] v[j], for w [rows, v.rows] and interleaved sums. Behind w are
+/// as many rows as make direct_rows_of(rows), whatever they hold.
 template <class Arch>
-void add_weighted_rows(View2<const float> w, View2<const float> v, float* sums) {
+void add_weighted_rows(View2<const float> w, View2<const float> v, std::span<const Index> order,
+                       float* sums) {
   using namespace direct_detail;
   const Index padded = round_up(v.cols, lanes<Arch>);
   if (v.cols == 0) return;
   for_each_group(w.rows, [&](Index i, auto size) {
-    add_group<Arch, size>(w.row(i), w.stride, v, i == 0, sums + i * padded);
+    add_group<Arch, size>(w.row(i), w.stride, v, order, sums + i * padded);
   });
 }
 
 /// The same of row i of `rows` alone, and of those values only that `visible(j)` names. Bits are those
 /// of add_weighted_rows where the weights of the others are 0.
 template <class Arch, class F>
-void add_visible_rows(const float* w, Index i, Index rows, const View2<const float>& v, float* sums,
-                      F&& visible) {
+void add_visible_rows(const float* w, Index i, Index rows, const View2<const float>& v,
+                      std::span<const Index> order, float* sums, F&& visible) {
   using namespace direct_detail;
   const Interleaved<Arch> own(i, rows, round_up(v.cols, lanes<Arch>));
-  for (Index j = 0; j < v.rows; ++j)
-    if (visible(j))
-      add_values<Arch, 1, 1>(w + j, 0, v.row(j), 0, v.cols, nullptr, sums + own.first, own.step);
+  for (const Index& j : order)
+    if (visible(j)) add_values<Arch, 1, 1>(w, 0, v, &j, sums + own.first, own.step);
 }
 
 /// Whether no element is NaN or infinite.
@@ -274,7 +282,7 @@ POSENC_KERNEL(void dot_rows<xsimd::default_arch>(const float*, Index, View2<cons
                                                  Index));
 POSENC_KERNEL(void add_interleaved<xsimd::default_arch>(const float*, View2<float>));
 POSENC_KERNEL(void add_weighted_rows<xsimd::default_arch>(View2<const float>, View2<const float>,
-                                                          float*));
+                                                          std::span<const Index>, float*));
 POSENC_KERNEL(bool all_finite<xsimd::default_arch>(View2<const float>));
 
 }  // namespace posenc

@@ -17,8 +17,11 @@ class KeyRows {
       : rows_(rows), width_(width), paged_(paged) {}
 
   Index width() const { return width_; }
+  /// Whether rows are widened on their way, and do not stay where they lie.
+  bool widens() const { return paged_ != nullptr && paged_->dtype != Dtype::f32; }
 
-  /// Floats that `scratch` must have room for, where up to `count` rows are read at once.
+  /// Floats that `scratch` must have room for: for runs, and for `count` rows together.
+  Index run_scratch() const { return widens() ? widened_rows * width_ : 0; }
   Index scratch_size(Index count) const { return paged_ == nullptr ? 0 : count * width_; }
 
   /// Calls `f(i, rows)` for each run of the rows first .. first + count - 1; the run begins at row
@@ -42,16 +45,17 @@ class KeyRows {
   }
 
  private:
+  /// Numbers that are widened are read once or twice and soon: 16 rows of 128 floats are 8 KB, which stay
+  /// in the nearest cache, where a page of them is all that cache.
+  static constexpr Index widened_rows = 16;
+
   /// Row i of those that are widened goes to scratch + i * apart.
   template <class F>
   void visit(Index b, Index g, Index first, Index count, float* scratch, Index apart, F&& f) const {
     if (count <= 0) return;
     if (paged_ == nullptr)
       return f(Index{0}, View2<const float>{rows_.at(b, g, first), count, width_, rows_.row});
-    // Numbers that are widened are read once or twice and soon: 16 rows of 128 floats are 8 KB, which
-    // stay in the nearest cache, where a page of them is all that cache. A multiple of the steps of
-    // both products, so sums begin where they would otherwise.
-    const Index most = paged_->dtype == Dtype::f32 ? count : 16;
+    const Index most = widens() ? widened_rows : count;
     Index at = first + paged_->first_row, done = 0;
     for (const PagedRows::Stretch& stretch : paged_->stretches) {
       for (; at < stretch.count && done < count;) {

@@ -60,8 +60,9 @@ class ScoreStage {
     placement.carve(arena);
     rotations.carve(arena);
     if (!direct) panels.carve(arena, keys, values, rotations);
-    key_scratch_ = arena.take<float>(keys.scratch_size(panels.tile_keys));
-    value_scratch = arena.take<float>(values.scratch_size(panels.tile_keys));
+    key_scratch_ = arena.take<float>(
+        sites.of_content().empty() ? keys.run_scratch() : keys.scratch_size(panels.tile_keys));
+    value_scratch = arena.take<float>(values.run_scratch());
     staged_ = arena.take<float>(direct && stages_keys() ? staged_rows : 0, rotations.width());
     normalised_ = arena.take<float>(
         sites.of_content().empty() || !normalises_keys() ? 0 : panels.tile_keys, a_.shape.head_dim);

@@ -101,7 +101,7 @@ Status KVCache::attend(AttentionArguments a, NewTokens t) {
   // The cache was made without knowing of encodings beside its own.
   if (a.encodings.size() != encodings().size())
     if (Status later = check_later_steps(a.encodings); !later) return later;
-  if (Status made = make_scratch(call.scratch); !made) return made;
+  if (Status made = make_scratch(t.count, call.scratch); !made) return made;
   if (Status fit = check_storable(t, call.scratch, "append.k", "append.v"); !fit) return fit;
   call.in_place = !is_ring() || length_ + t.count - std::max(oldest, o_.sinks) <= ring();
   call.from = call.in_place ? 0 : std::max<Index>(0, t.count - o_.window);

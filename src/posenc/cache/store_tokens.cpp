@@ -86,17 +86,18 @@ Status KVCache::own_slots(Index first, Index last) {
   return {};
 }
 
-Status KVCache::make_scratch(Scratch& scratch) const {
+Status KVCache::make_scratch(Index count, Scratch& scratch) const {
+  const Index rows = std::min(count, staged_tokens);
   Index table_width = 0, pairs = 0;
   for (const Encoding* e : encodings()) {
     table_width = std::max(table_width, e->rotation().table_width());
     pairs = std::max(pairs, e->rotation().pairs);
   }
   const auto carve = [&] {
-    scratch.table = scratch.arena.take<float>(rotated_ ? page_tokens : 0, table_width);
-    scratch.staged = scratch.arena.take<float>(page_tokens, o_.head_dim);
+    scratch.table = scratch.arena.take<float>(rotated_ ? rows : 0, table_width);
+    scratch.staged = scratch.arena.take<float>(rows, o_.head_dim);
     scratch.frequencies = scratch.arena.take<double>(pairs);
-    scratch.places = scratch.arena.take<double>(page_tokens);
+    scratch.places = scratch.arena.take<double>(rows);
   };
   carve();
   if (Status s = scratch.arena.commit(); !s) return s;
@@ -111,7 +112,7 @@ void KVCache::for_each_key(const NewTokens& t, Index from, Index to, const Scrat
                            F&& f) const {
   // At the width of the baseline, whichever kernels attend: a token is turned once, and read for ever after.
   using Arch = xsimd::default_arch;
-  constexpr Index block = page_tokens;
+  constexpr Index block = staged_tokens;
   for (Index b = 0; b < o_.batch; ++b)
     for (Index i = from; i < to; i += block) {
       const Index n = std::min(block, to - i);
@@ -226,7 +227,7 @@ Status KVCache::append(const NewTokens& t) {
   if (Status s = check_room(t.count); !s) return s;
   if (Status s = check_new(t, length_); !s) return s;
   Scratch scratch;
-  if (Status s = make_scratch(scratch); !s) return s;
+  if (Status s = make_scratch(t.count, scratch); !s) return s;
   if (Status s = check_storable(t, scratch, "k", "v"); !s) return s;
   const Index from = is_ring() ? std::max<Index>(0, t.count - o_.window) : 0;
   const Index kept = std::clamp<Index>(o_.sinks - length_, 0, from);
