@@ -122,7 +122,7 @@ await part('sliders', async () => {
 await part('words', async () => {
   const took = await words(browser, address);
   row(
-    '256 words, 8 heads of 8, two encodings, painted ≤ 30 ms',
+    '256 words, 8 heads of 64, two encodings, painted ≤ 30 ms',
     `${took.toFixed(0)} ms`,
     took <= 30,
   );

@@ -4,20 +4,13 @@
 // They come out of the code the page trains with, so the page can ask whether its own run is the same to the last bit.
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { createServer } from 'vite';
 import { encodings, load } from '../dist/index.node.js';
+import { pageServer } from './page-modules.mjs';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const [steps = 400, ...seeds] = process.argv.slice(2).map(Number);
 
-const server = await createServer({
-  root: here('../web'),
-  configFile: false,
-  logLevel: 'error',
-  appType: 'custom',
-  server: { middlewareMode: true, hmr: false, ws: false, watch: null },
-  optimizeDeps: { noDiscovery: true },
-});
+const server = await pageServer();
 const { Run } = await server.ssrLoadModule('/src/train/run.ts');
 const { tasks } = await server.ssrLoadModule('/src/train/tasks.ts');
 const { usualPupils } = await server.ssrLoadModule('/src/labs/train/pupils.ts');

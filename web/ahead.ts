@@ -2,7 +2,7 @@
 // Draws the first lab in its default state while the page is built, with the page's own code and the package itself, so that a
 // visitor sees an answer before any script has come, and without scripts too. The live lab takes its place.
 import { parseHTML } from 'linkedom';
-import { createServer } from 'vite';
+import { pageServer } from '../tools/page-modules.mjs';
 
 /** Of a figure, in pixels of its own; whatever room there is, it is scaled to. */
 export interface Size {
@@ -175,15 +175,7 @@ export async function withPage<T>(
   names: readonly string[],
   use: (modules: Loose[], darken: (dark: boolean) => void) => Promise<T>,
 ): Promise<T> {
-  const server = await createServer({
-    root,
-    configFile: false,
-    logLevel: 'error',
-    appType: 'custom',
-    resolve: { alias: { posenc } },
-    server: { middlewareMode: true, hmr: false, ws: false, watch: null },
-    optimizeDeps: { noDiscovery: true },
-  });
+  const server = await pageServer(root, posenc);
   // The theme is looked up as the module of themes first runs, and may change from then on.
   const theme = { matches: false, addEventListener: () => undefined };
   const globals = { document: { documentElement: { dataset: {} } }, matchMedia: () => theme };

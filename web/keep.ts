@@ -9,9 +9,9 @@ export const workerName = 'service-worker';
 
 /**
  * What lies elsewhere is somebody else's: onnxruntime alone has 14 MB, all of ours less than 1. That, the vocabulary of
- * GPT-2 and the second build of the module, which the benchmark asks for, are kept once they are used; so are the figures for those without scripts, who have no worker.
+ * GPT-2, trained heads and the second build of the module, which the benchmark asks for, are kept once they are used; so are the figures for those without scripts, who have no worker.
  */
-const own = /^([^/]+|assets\/(?!.*relaxed).*)$/;
+const own = /^([^/]+|assets\/(?!.*(relaxed|\.safetensors$)).*)$/;
 
 export function keptFiles(folder: string): { version: string; files: string[]; late: string[] } {
   const names = readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -10,6 +10,7 @@ import { firstView } from './first-view.ts';
 import { formulas } from './formulas.ts';
 import { gpt2Vocabulary, vocabulary } from './gpt-2.ts';
 import { keepFiles, workerName } from './keep.ts';
+import { weightsMetadata } from './metadata.ts';
 import { asProgram } from './program.ts';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
@@ -73,6 +74,7 @@ export default defineConfig({
   base: './',
   plugins: [
     asProgram,
+    weightsMetadata,
     formulas(here('../dist/index.node.js')),
     aheadFigures(places),
     firstView(places, policy),

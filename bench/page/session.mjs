@@ -98,12 +98,12 @@ export async function sliders(browser, address, table, curve) {
   return result;
 }
 
-/** Two encodings over 256 words under 8 heads, by a key on the seed. */
+/** Two encodings over 256 words under 8 heads of 64, by a key on the seed. */
 export async function words(browser, address) {
   const text = Array.from({ length: 256 }, (_, i) => `w${i % 90}`).join('+');
   const { page, context } = await visited(
     browser,
-    `${address}#v1&lab=words&heads=8&width=64&say=${text}`,
+    `${address}#v1&lab=words&heads=8&width=512&say=${text}`,
   );
   await page.waitForSelector(opened('words'));
   await page.waitForTimeout(1500);

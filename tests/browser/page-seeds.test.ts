@@ -10,12 +10,12 @@ import { lineOf } from '../../web/src/labs/train/cards.ts';
 import type { Look, Pupil } from '../../web/src/labs/train/course.ts';
 import { earlier, looksLike, runsLike } from '../../web/src/labs/train/earlier.ts';
 import { usualPupils } from '../../web/src/labs/train/pupils.ts';
-import { foundOf, lookAt, probeNotice } from '../../web/src/labs/train/seen.ts';
+import { lookAt, probeNotice } from '../../web/src/labs/train/seen.ts';
 import { medianOf, spreadOf } from '../../web/src/labs/train/spread.ts';
 import { torchCode } from '../../web/src/labs/train/torch.ts';
 import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import type { Exam } from '../../web/src/train/run.ts';
-import { probeOf, sourcesOf, tasks } from '../../web/src/train/tasks.ts';
+import { foundOf, probeOf, sourcesOf, tasks } from '../../web/src/train/tasks.ts';
 import { columnsOf, PageDriver, saved, settled } from './page-driver.ts';
 
 const manifest = encodings as unknown as readonly EncodingInfo[];

@@ -63,6 +63,18 @@ describe('the layer over words', () => {
       );
   });
 
+  it('takes every encoding on 8 heads of 64', () => {
+    const wide = { ...question, layer: { ...question.layer, heads: 8, width: 512 } };
+    for (const info of manifest) {
+      const weights = weightsOf(engine, wide, info);
+      for (let row = 0; row < 40; row += 1)
+        expect(
+          weights.subarray(5 * row, 5 * row + 5).reduce((sum, w) => sum + w, 0),
+          info.id,
+        ).toBeCloseTo(1, 5);
+    }
+  });
+
   it('hides what a mask hides', () => {
     for (const mask of ['causal', 'window', 'first', 'prefix'] as const) {
       const weights = weightsOf(engine, { ...question, mask }, infoOf('rope'));
@@ -168,6 +180,7 @@ describe('the layer over words', () => {
                       mean: 0.3,
                       most: { word: 'word', share: 0.5 },
                       sunk: masked ? [a, b] : undefined,
+                      found: moved ? undefined : [1 - a, b],
                     }),
                   ),
                 ).toBeLessThanOrEqual(40);
@@ -285,7 +298,7 @@ describe('Lab 3', () => {
 
   it('computes and paints 256 words under 8 heads at once', async () => {
     const many = Array.from({ length: 256 }, (_, i) => `w${i % 90}`).join('+');
-    await goTo(page, `#v1&lab=words&heads=8&width=64&say=${many}`);
+    await goTo(page, `#v1&lab=words&heads=8&width=512&say=${many}`);
     const took = await page.evaluate(async () => {
       const times: [number, number][] = [];
       for (const seed of [2, 3, 4, 5, 6, 7, 8]) {
@@ -304,7 +317,7 @@ describe('Lab 3', () => {
       return [middle(0), middle(1)] as const;
     });
     console.log(
-      `256 words, 8 heads of 8, two encodings: computed after ${took[0].toFixed(0)} ms, all painted after ${took[1].toFixed(0)} ms; a frame is included in the first, two in the second`,
+      `256 words, 8 heads of 64, two encodings: computed after ${took[0].toFixed(0)} ms, all painted after ${took[1].toFixed(0)} ms; a frame is included in the first, two in the second`,
     );
     expect(await page.locator('#words-body > .control-error').isHidden()).toBe(true);
     expect(opened.complaints).toEqual([]);

@@ -64,10 +64,13 @@ export const keys = {
   /** Attention on your words: the text, how it is cut, and the layer that reads it. */
   say: text('the animal did not cross the street because the animal was tired', 4096),
   cut: choice('words', 'letters', 'pairs'),
+  /** Where its heads come from: a file of trained ones, or empty for random projections; and what such heads read, empty for a sample. */
+  trained: text('', 64),
+  seq: text('', 4096),
   /** The encoding compared with; empty is the one that acts nowhere. */
   with: text('', 64),
   heads: number(4, 1, 8, true),
-  width: number(64, 16, 128, true),
+  width: number(64, 16, 512, true),
   seed: number(1, 0, 999, true),
   sharp: number(1.6, 0, 8),
   cap: number(0, 0, 1000),

@@ -7,15 +7,26 @@ import { valueWidth } from '../model/settings.ts';
 import { positionsText } from './code.ts';
 import { optionsText, randomText } from './random-code.ts';
 
-/** Prints the weights, and with `outputs` what attention computed, heads first. */
-export function layerCode(question: Question, chosen: EncodingInfo, outputs = false): string {
-  const { words, ids, layer, mask, span, part, softcap, sink = 0 } = question;
+/** What attention is told and asked, whatever its queries and keys are made of. */
+export interface Told {
+  /** The encoding and positions, made. */
+  readonly made: string;
+  /** Whether that takes `randomText`. */
+  readonly hasTables: boolean;
+  readonly embeds: boolean;
+  /** Width of values. */
+  readonly values: number;
+  readonly options: string;
+}
+export function toldOf(question: Question, chosen: EncodingInfo): Told {
+  const { words, layer, mask, span, part, softcap, sink = 0 } = question;
   const info = part === 'content' || actsNowhere(chosen) ? undefined : chosen;
   const settings = info && settingsOf(info, layer);
   const grid = info && settings && gridOf(info, settings, words.length);
+  const given = info && settings && optionsText(info, settings);
   const made =
-    info && settings
-      ? `const encoding = pe.encoding('${info.id}', ${optionsText(info, settings).text});
+    info && given
+      ? `const encoding = pe.encoding('${info.id}', ${given.text});
 const positions = ${positionsText(info, grid, 'count')};
 `
       : '';
@@ -31,6 +42,20 @@ const positions = ${positionsText(info, grid, 'count')};
       ? ['encoding, queryPositions: positions, keyPositions: positions']
       : []),
   ];
+  const embeds = info !== undefined && actsAt(info, 'embed');
+  return {
+    made,
+    hasTables: given?.hasTables === true,
+    embeds,
+    values,
+    options: options.join(', '),
+  };
+}
+
+/** Prints the weights, and with `outputs` what attention computed, heads first. */
+export function layerCode(question: Question, chosen: EncodingInfo, outputs = false): string {
+  const { words, ids, layer, part } = question;
+  const { made, embeds, values, options } = toldOf(question, chosen);
   // biome-ignore lint/suspicious/noTemplateCurlyInString: it is one in the program.
   const name = part === 'position' ? "''" : ids ? '`#${ids[place]}`' : 'word.toLowerCase()';
   return `import { load } from 'posenc';
@@ -47,7 +72,7 @@ ${
 const headDim = width / heads;
 ${made}let rows = new Float32Array(count * width);
 words.forEach((word, place) => rows.set(normal(hash(${name}), width), place * width));
-${info && actsAt(info, 'embed') ? 'rows = encoding.embed({ shape: [count, width], data: rows }, positions).data;\n' : ''}const project = (name) => {
+${embeds ? 'rows = encoding.embed({ shape: [count, width], data: rows }, positions).data;\n' : ''}const project = (name) => {
   const matrix = normal(hash(\`${layer.seed}:\${name}\`), width * width, ${layer.sharpness} / Math.sqrt(width));
   const data = new Float32Array(count * width);
   for (let row = 0; row < count; row += 1)
@@ -59,7 +84,7 @@ ${info && actsAt(info, 'embed') ? 'rows = encoding.embed({ shape: [count, width]
   return { shape: [heads, count, headDim], data };
 };
 const values = ${outputs ? "project('value')" : `{ shape: [heads, count, ${values}], data: new Float32Array(heads * count * ${values}) }`};
-const { output, weights } = pe.attention(project('query'), project('key'), values, { ${options.join(', ')} });
+const { output, weights } = pe.attention(project('query'), project('key'), values, { ${options} });
 console.log(JSON.stringify([...weights.data]));
 ${outputs ? 'console.log(JSON.stringify([...output.data]));\n' : ''}`;
 }

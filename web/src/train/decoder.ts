@@ -68,6 +68,9 @@ export class Decoder {
   get count(): number {
     return this.values.length;
   }
+  get parts(): Parts {
+    return this.#parts;
+  }
 
   #table(name: string): Table | undefined {
     const option = this.#options[name];

@@ -3,6 +3,7 @@
 // alone, never on time.
 import type { EncodingInfo } from '../model/manifest.ts';
 import { Decoder, type Package } from './decoder.ts';
+import type { Parts } from './parts.ts';
 import {
   answers,
   type Batch,
@@ -84,6 +85,10 @@ export class Run {
   }
   get parameters(): number {
     return this.#decoder.count;
+  }
+  /** Of the decoder, as they are now. */
+  get parts(): Parts {
+    return this.#decoder.parts;
   }
   get finished(): boolean {
     return this.step >= this.setup.steps;

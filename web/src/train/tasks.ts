@@ -108,9 +108,24 @@ export const labelsOf = (task: Task, { tokens, beside }: Batch): string[] =>
   });
 
 /** For each place that asks, the place that holds the answer; -1 elsewhere. Of a single sequence. */
-export function sourcesOf(task: Task, { tokens, rows }: Batch): Int32Array {
+export function sourcesOf(
+  task: Task,
+  { tokens, rows }: Pick<Batch, 'tokens' | 'rows'>,
+): Int32Array {
   const sources = new Int32Array(tokens.length).fill(-1);
   for (const row of rows)
     sources[row] = task === 'copy' ? row - delay : tokens.indexOf(tokens[row] as number);
   return sources;
+}
+
+/** Mean share of attention on the place that holds the answer, over the places that ask. */
+export function foundOf(cells: Float32Array, sources: Int32Array): number {
+  const places = sources.length;
+  let [sum, asked] = [0, 0];
+  sources.forEach((source, row) => {
+    if (source < 0) return;
+    sum += cells[row * places + source] as number;
+    asked += 1;
+  });
+  return sum / asked;
 }

@@ -7,10 +7,10 @@ import { ChoiceControl, NumberControl } from '../../parts/control.ts';
 import { SquareMaps } from '../../parts/square-maps.ts';
 import { isDark } from '../../theme.ts';
 import { fixed, type Setup } from '../../train/run.ts';
-import { labelsOf, probeOf, sourcesOf } from '../../train/tasks.ts';
+import { foundOf, labelsOf, probeOf, sourcesOf } from '../../train/tasks.ts';
 import type { Look } from './course.ts';
 import { percent } from './figures.ts';
-import { foundOf, lookAt, probeNotice, type Seen } from './seen.ts';
+import { lookAt, probeNotice, type Seen } from './seen.ts';
 
 export interface Watched {
   readonly title: string;

@@ -18,17 +18,6 @@ export interface Seen {
 export const lookAt = (looks: readonly Look[], step: number): Look | undefined =>
   step < 0 ? looks.at(-1) : (looks.filter((look) => look.step <= step).at(-1) ?? looks[0]);
 
-export function foundOf(cells: Float32Array, sources: Int32Array): number {
-  const places = sources.length;
-  let [sum, asked] = [0, 0];
-  sources.forEach((source, row) => {
-    if (source < 0) return;
-    sum += cells[row * places + source] as number;
-    asked += 1;
-  });
-  return sum / asked;
-}
-
 /** At most forty words. */
 export function probeNotice(
   seen: readonly Pick<Seen, 'title' | 'found'>[],

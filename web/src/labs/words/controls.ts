@@ -34,6 +34,8 @@ export class WordsControls {
   /** What stands above the maps, being asked first. */
   readonly above: readonly HTMLElement[];
   readonly below: readonly HTMLElement[];
+  /** What random projections have, and training has settled. */
+  readonly #free: readonly HTMLElement[];
 
   constructor(private readonly put: (values: Partial<Values>, committed?: boolean) => void) {
     this.#choices = [
@@ -73,7 +75,7 @@ export class WordsControls {
         'width',
         'Width',
         'Of all heads together.',
-        ['16', '32', '64', '128'].map((n) => [n, n] as const),
+        ['16', '32', '64', '128', '256', '512'].map((n) => [n, n] as const),
         (value) => ({ width: Number(value) }),
       ),
     ];
@@ -118,9 +120,11 @@ export class WordsControls {
     const roots = this.#choices.map(({ control }) => control.root);
     this.above = roots.slice(0, 2);
     this.below = [...roots.slice(2), ...Object.values(this.#numbers).map(({ root }) => root)];
+    this.#free = [...roots.slice(2), this.#numbers.sharp.root, this.#numbers.seed.root];
   }
 
-  show(values: Values): void {
+  show(values: Values, trained: boolean): void {
+    for (const root of this.#free) root.hidden = trained;
     for (const { show } of this.#choices) show(values);
     for (const key of Object.keys(this.#numbers) as NumberKey[])
       this.#numbers[key].show(values[key], values[key] === fallbacks[key]);

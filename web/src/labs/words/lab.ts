@@ -28,30 +28,25 @@ import { still, wordsNotice } from './notice.ts';
 import { Pairs } from './pairs.ts';
 import { RowView } from './row.ts';
 import { remarksOf, type Shown, saveCsv, savePng } from './save.ts';
-import { type Cut, mostTokens, orderFrom, orderText } from './text.ts';
+import { type Cut, orderFrom, orderText } from './text.ts';
+import { TextBox } from './text-box.ts';
 import { tilesOf } from './tiles.ts';
+import { HeadSource } from './trained.ts';
+import { trainedCode } from './trained-code.ts';
 import { variationFigure } from './variation.ts';
 
 /** What this lab shows depends on, besides the encoding. */
-const own = 'say cut with heads width seed sharp cap sink hide span part one row mix'.split(
-  ' ',
-) as KeyName[];
+const own =
+  'say cut trained seq with heads width seed sharp cap sink hide span part one row mix'.split(
+    ' ',
+  ) as KeyName[];
 
 class WordsLab {
-  readonly #text = h('textarea', {
-    id: 'words-text',
-    class: 'words-text',
-    rows: 2,
-    spellcheck: 'false',
-    maxlength: 4096,
-    'aria-describedby': 'words-hint',
-    input: () => this.#type(false),
-    change: () => this.#type(true),
-  });
-  readonly #hint = h('p', { class: 'control-doc', id: 'words-hint' });
+  readonly #source: HeadSource;
   readonly #pairs = new Pairs(() => this.#redraw());
   readonly #status = new PairsStatus(this.#pairs);
   readonly #ownTokens = new OwnTokens(this.#pairs, (file) => this.#take(file));
+  readonly #input: TextBox;
   readonly #selects: readonly [HTMLSelectElement, HTMLSelectElement];
   readonly #controls: WordsControls;
   readonly #problem = h('p', { class: 'control-error', role: 'alert', hidden: true });
@@ -118,19 +113,16 @@ class WordsLab {
         ...titles(),
       ),
     ];
+    this.#source = new HeadSource(store, () => this.#redraw());
+    this.#input = new TextBox(store, (values) => this.#source.reading(values));
     this.#controls = new WordsControls((values, committed) => store.put(values, committed));
     const button = (text: string, click: () => void, primary = false): HTMLButtonElement =>
       h('button', { type: 'button', click, ...(primary ? { class: 'primary' } : {}) }, text);
     const switches = box('words-switches', ...this.#controls.above);
     const controls = box('words-controls', ...this.#controls.below);
     byId('words-body').append(
-      box(
-        'type-row',
-        h('label', { for: 'words-text' }, 'Your words'),
-        this.#text,
-        this.#hint,
-        this.#status.root,
-      ),
+      this.#source.root,
+      box('type-row', ...this.#input.parts, this.#status.root),
       box(
         'words-bar',
         box('versus', h('label', { for: 'words-a' }, 'A'), this.#selects[0]),
@@ -168,21 +160,12 @@ class WordsLab {
   }
 
   #cut(): Cut {
-    return this.#pairs.cut(this.store.get().values);
+    const { values } = this.store.get();
+    return this.#source.reading(values) ?? this.#pairs.cut(values);
   }
   #take(file: File): void {
     this.#pairs.take(file);
-    this.store.put({ cut: 'pairs', mix: '', row: 0 });
-  }
-  #type(committed: boolean): void {
-    const say = this.#text.value;
-    if (say === this.store.get().values.say && !committed) return;
-    // An empty field is a pause between two texts, not one.
-    if (say.trim() === '') setText(this.#hint, 'Type at least one word.');
-    else {
-      const same = say === this.store.get().values.say;
-      this.store.put({ say, ...(same ? {} : { mix: '' }) }, committed);
-    }
+    this.store.put({ trained: '', cut: 'pairs', mix: '', row: 0 });
   }
   #shuffle(): void {
     const before = orderFrom(this.store.get().values.mix, this.#cut().words.length);
@@ -199,22 +182,20 @@ class WordsLab {
   #draw(): void {
     const state = this.store.get();
     const { values } = state;
-    // While it is empty somebody is about to type; otherwise a link may have brought another text.
-    const pausing = document.activeElement === this.#text && this.#text.value.trim() === '';
-    if (!pausing && this.#text.value !== values.say) this.#text.value = values.say;
-    this.#controls.show(values);
+    const waiting = this.#source.waiting(values);
+    this.#source.show(values);
+    if (waiting) return;
+    const reading = this.#source.reading(values);
+    const trained = reading?.heads;
+    this.#input.show(values, reading);
+    this.#controls.show(values, reading !== undefined);
     const cut = this.#cut();
-    this.#status.show(values.cut === 'pairs');
+    this.#status.show(values.cut === 'pairs' && !reading);
     this.#ownTokens.show();
     // What is on screen stays until the tokens of what was typed since are there.
     if (cut.late && this.#shown) return;
     const tokens = cut.words;
-    setText(
-      this.#hint,
-      cut.more
-        ? `The first ${mostTokens} tokens are used.`
-        : `${tokens.length} ${cut.unit}. Equal ones are equal vectors.`,
-    );
+    this.#input.tell(cut, reading);
     const a = infoOf(manifest, state);
     const b = manifest.find(({ id }) => id === values.with) ?? manifest.find(actsNowhere) ?? a;
     this.#selects[0].value = a.id;
@@ -224,6 +205,7 @@ class WordsLab {
       values,
       order.map((word) => tokens[word] as string),
       cut.ids && order.map((word) => cut.ids?.[word] as number),
+      trained,
     );
     const { layer } = question;
     try {
@@ -238,7 +220,7 @@ class WordsLab {
         mapOf(weights[0], layer.heads, head),
         mapOf(weights[1], layer.heads, head),
       ] as const;
-      this.#shown = { question, weights, maps, infos: [a, b] };
+      this.#shown = { question, weights, maps, infos: [a, b], trained };
       this.#problem.hidden = true;
       this.#guess.show();
       this.#show(this.#shown, order, cut, head);
@@ -259,7 +241,9 @@ class WordsLab {
     this.#maps.show(mapsOf({ words, a, b, names, place, dark: isDark() }));
     const found = measured(this.engine, shown, cut, order, head);
     this.#rigid = found.rigid;
-    this.#tiles.replaceChildren(...tilesOf(found.mean, found.moved, found.rigid, found.sunk));
+    this.#tiles.replaceChildren(
+      ...tilesOf(found.mean, found.moved, found.rigid, found.sunk, found.found),
+    );
     const { part, mask } = question;
     setText(this.#notice, wordsNotice({ ...found, names, part, masked: mask !== 'open' }));
     this.#below = { shown, place, head, found };
@@ -296,14 +280,19 @@ class WordsLab {
   #code(which: 0 | 1): string {
     this.#redraw.now();
     const shown = this.#shown;
-    return shown ? layerCode(shown.question, shown.infos[which]) : '';
+    if (!shown) return '';
+    const { question, infos, trained } = shown;
+    return trained
+      ? trainedCode(question, trained, infos[which])
+      : layerCode(question, infos[which]);
   }
-  start(): void {
+  async start(): Promise<void> {
+    await this.#source.load(this.store.get().values.trained);
     this.#draw();
     offer('words', () => this.#code(0));
   }
 }
 
 export async function open(engine: Engine, store: Store): Promise<void> {
-  new WordsLab(engine, store).start();
+  await new WordsLab(engine, store).start();
 }

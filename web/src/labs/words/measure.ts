@@ -13,6 +13,9 @@ import {
 import type { Engine } from '../../engine.ts';
 import type { Values } from '../../model/keys.ts';
 import type { EncodingInfo } from '../../model/manifest.ts';
+import type { TrainedHeads } from '../../train/heads.ts';
+import { askedIn } from '../../train/symbols.ts';
+import { foundOf, sourcesOf } from '../../train/tasks.ts';
 import type { Shown } from './save.ts';
 import { type Cut, orderText } from './text.ts';
 
@@ -27,15 +30,17 @@ export const questionOf = (
   values: Values,
   words: readonly string[],
   ids?: readonly number[],
+  trained?: TrainedHeads,
 ): Question => ({
   words,
   ...(ids ? { ids } : {}),
-  layer: layerOf(values),
+  layer: { ...layerOf(values), ...(trained && { heads: trained.heads, width: trained.width }) },
   mask: values.hide,
   span: values.span,
   part: values.part,
   softcap: values.cap,
   sink: values.sink,
+  projector: trained,
 });
 
 export interface Measured {
@@ -47,15 +52,27 @@ export interface Measured {
   readonly mean: number;
   readonly most: { readonly word: string; readonly share: number };
   readonly sunk: readonly [number, number] | undefined;
+  /** Of trained heads, the share of attention on the place that holds the answer, under each encoding. */
+  readonly found: readonly [number, number] | undefined;
+}
+
+function foundIn({ question, maps, trained }: Shown): [number, number] | undefined {
+  if (!trained) return undefined;
+  const { task } = trained.provenance;
+  const asked = askedIn(task, question.words);
+  if (!asked.rows.length) return undefined;
+  const sources = sourcesOf(task, asked);
+  return [foundOf(maps[0], sources), foundOf(maps[1], sources)];
 }
 
 export function measured(
   engine: Engine,
-  { question, maps, infos }: Shown,
+  shown: Shown,
   tokens: Cut,
   order: readonly number[],
   head: number,
 ): Measured {
+  const { question, maps, infos } = shown;
   const { words, layer, sink = 0 } = question;
   const count = words.length;
   const [a, b] = maps;
@@ -80,6 +97,7 @@ export function measured(
     mean: elsewhere.reduce((sum, value) => sum + value, 0) / count,
     most: { word: words[at] ?? '', share: elsewhere[at] ?? 0 },
     sunk: sink > 0 ? [meanRest(a, count), meanRest(b, count)] : undefined,
+    found: foundIn(shown),
   };
 }
 

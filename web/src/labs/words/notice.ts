@@ -11,6 +11,8 @@ export interface WordsFacts {
   readonly masked: boolean;
   /** Where there is a sink, how much of an average word's attention goes to it, under each encoding. */
   readonly sunk?: readonly [number, number] | undefined;
+  /** Of trained heads, how much of it lies on the place that holds the answer, under each encoding. */
+  readonly found?: readonly [number, number] | undefined;
 }
 
 /** Weights are at most 1; what the order of sums in float32 does stays far below this. */
@@ -18,7 +20,7 @@ export const still = 1e-5;
 const percent = (share: number): string => `${Math.round(100 * share)} %`;
 
 export function wordsNotice(facts: WordsFacts): string {
-  const { names, part, moved, rigid, mean, most, masked, sunk } = facts;
+  const { names, part, moved, rigid, mean, most, masked, sunk, found } = facts;
   if (sunk && !moved)
     return `The sink takes ${percent(sunk[0])} of an average word’s attention under A and ${percent(sunk[1])} under B, most where no word stands out. No word gets that share: a head may look at nothing.`;
   if (part === 'content')
@@ -35,5 +37,14 @@ export function wordsNotice(facts: WordsFacts): string {
   }
   if (part === 'position')
     return 'Every word is now one and the same, so whatever pattern remains is position alone. A flat map means: no preference for any place without content.';
+  if (found) {
+    const [a, b] = found;
+    const said = `The place that holds the answer gets ${percent(a)} of attention under A and ${percent(b)} under B.`;
+    if (a - b > 0.1)
+      return `${said} Queries and keys learned to go with one way of telling places; told otherwise, they look elsewhere.`;
+    return Math.max(a, b) < 0.3
+      ? `${said} Under neither do these heads find it.`
+      : `${said} What these heads go by is content: it stays when places are told otherwise.`;
+  }
   return `A and B put ${percent(mean)} of an average word’s attention elsewhere; for “${most.word.slice(0, 24)}” it is ${percent(most.share)}. Guess before you shuffle: which of the two maps will move along unchanged?`;
 }

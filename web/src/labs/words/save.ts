@@ -8,6 +8,8 @@ import type { EncodingInfo } from '../../model/manifest.ts';
 import { csvOf } from '../../parts/number-table.ts';
 import { download, savePicture } from '../../parts/save.ts';
 import { isDark } from '../../theme.ts';
+import type { TrainedHeads } from '../../train/heads.ts';
+import { provenanceText } from './provenance.ts';
 
 /** What is on screen, kept for the ways out. */
 export interface Shown {
@@ -15,14 +17,15 @@ export interface Shown {
   readonly weights: readonly [Weights, Weights];
   readonly maps: readonly [Float32Array, Float32Array];
   readonly infos: readonly [EncodingInfo, EncodingInfo];
+  readonly trained: TrainedHeads | undefined;
 }
 
 /** The state in words. */
-export function remarksOf({ question, infos }: Shown): string[] {
+export function remarksOf({ question, infos, trained }: Shown): string[] {
   const { heads, width, seed, sharpness } = question.layer;
   return [
     `A ${infos[0].title}, B ${infos[1].title}`,
-    `${heads} heads, width ${width}, seed ${seed}, sharpness ${sharpness}, mask ${question.mask} ${question.span}, soft cap ${question.softcap || 'none'}, sink ${question.sink || 'none'}, ${question.part}`,
+    `${trained ? provenanceText(trained) : `${heads} heads, width ${width}, seed ${seed}, sharpness ${sharpness}`}, mask ${question.mask} ${question.span}, soft cap ${question.softcap || 'none'}, sink ${question.sink || 'none'}, ${question.part}`,
   ];
 }
 

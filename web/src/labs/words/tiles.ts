@@ -11,6 +11,7 @@ export function tilesOf(
   /** Largest change of a weight by the move, under each encoding. */
   rigid: readonly [number, number],
   sunk: readonly [number, number] | undefined,
+  found: readonly [number, number] | undefined,
 ): HTMLElement[] {
   const rows: readonly (readonly [name: string, value: string, note: string, exact: number])[] = [
     ['Attention elsewhere', percent(mean), 'mean total variation of A and B', mean],
@@ -23,6 +24,12 @@ export function tilesOf(
           : 'largest change of a weight'
         : 'shuffle to see',
       rigid[which] ?? 0,
+    ]),
+    ...(found ?? []).map((share, which): [string, string, string, number] => [
+      `${'AB'[which]} on the answer`,
+      percent(share),
+      'where one is asked for',
+      share,
     ]),
     ...(sunk
       ? [
