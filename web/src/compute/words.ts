@@ -27,11 +27,21 @@ export interface Projector {
     embed?: (rows: Float32Array) => Float32Array,
   ): readonly [Table, Table];
 }
+/** Vectors of tokens, in the place of hashed ones. */
+export interface Vectors {
+  /** Where they are from. */
+  readonly name: string;
+  /** [width] of the layer. */
+  row(id: number): Float32Array;
+  /** The lines of a program that set its rows to them; `readSafetensors` is there. */
+  readonly program: string;
+}
 export interface Question {
   /** In the order of their places. */
   readonly words: readonly string[];
   /** Of tokens, which are then told apart by these alone. */
   readonly ids?: readonly number[];
+  readonly vectors?: Vectors;
   readonly layer: Layer;
   readonly mask: Mask;
   /** Of a window its width, else how many words at the start are special. */
@@ -88,15 +98,22 @@ interface Rows {
 }
 
 /** A row for each different word. */
-function rowsOf(names: readonly string[], width: number): Rows {
+function rowsOf(question: Question): Rows {
+  const { layer, ids, vectors, part } = question;
   const known = new Map<string, number>();
-  const at = names.map((name) => {
+  const firsts: number[] = [];
+  const at = namesOf(question).map((name, place) => {
     const row = known.get(name) ?? known.size;
+    if (row === known.size) firsts.push(place);
     known.set(name, row);
     return row;
   });
-  const data = new Float32Array(known.size * width);
-  for (const [name, row] of known) data.set(normal(hash(name), width), row * width);
+  const data = new Float32Array(known.size * layer.width);
+  for (const [name, row] of known) {
+    const id = ids?.[firsts[row] as number];
+    const given = part === 'position' || id === undefined ? undefined : vectors?.row(id);
+    data.set(given ?? normal(hash(name), layer.width), row * layer.width);
+  }
   return { data, at };
 }
 
@@ -142,14 +159,15 @@ function project({ data: rows, at }: Rows, layer: Layer, name: string): Table {
 }
 
 /** Two encodings read the same words: what was projected last is kept for the second. */
-let last: { key: string; tables: readonly [Table, Table] } | undefined;
+let last:
+  | { key: string; vectors: Vectors | undefined; tables: readonly [Table, Table] }
+  | undefined;
 function projected(question: Question): readonly [Table, Table] {
-  const { layer } = question;
-  const names = namesOf(question);
-  const key = JSON.stringify([names, layer]);
-  if (last?.key !== key) {
-    const rows = rowsOf(names, layer.width);
-    last = { key, tables: [project(rows, layer, 'query'), project(rows, layer, 'key')] };
+  const { layer, vectors } = question;
+  const key = JSON.stringify([namesOf(question), layer]);
+  if (last?.key !== key || last.vectors !== vectors) {
+    const rows = rowsOf(question);
+    last = { key, vectors, tables: [project(rows, layer, 'query'), project(rows, layer, 'key')] };
   }
   return last.tables;
 }
@@ -161,7 +179,7 @@ function embedded(
 ): readonly [Table, Table] {
   const { layer, words } = question;
   const { width } = layer;
-  const { data, at } = rowsOf(namesOf(question), width);
+  const { data, at } = rowsOf(question);
   const plain = new Float32Array(words.length * width);
   at.forEach((row, place) => {
     plain.set(data.subarray(row * width, (row + 1) * width), place * width);

@@ -55,10 +55,11 @@ const positions = ${positionsText(info, grid, 'count')};
 /** Prints the weights, and with `outputs` what attention computed, heads first. */
 export function layerCode(question: Question, chosen: EncodingInfo, outputs = false): string {
   const { words, ids, layer, part } = question;
+  const vectors = part === 'position' ? undefined : question.vectors;
   const { made, embeds, values, options } = toldOf(question, chosen);
   // biome-ignore lint/suspicious/noTemplateCurlyInString: it is one in the program.
   const name = part === 'position' ? "''" : ids ? '`#${ids[place]}`' : 'word.toLowerCase()';
-  return `import { load } from 'posenc';
+  return `import { load${vectors ? ', readSafetensors' : ''} } from 'posenc';
 
 ${randomText}
 const pe = await load();
@@ -71,7 +72,7 @@ ${
 }const [heads, width, count] = [${layer.heads}, ${layer.width}, words.length];
 const headDim = width / heads;
 ${made}let rows = new Float32Array(count * width);
-words.forEach((word, place) => rows.set(normal(hash(${name}), width), place * width));
+${vectors?.program ?? `words.forEach((word, place) => rows.set(normal(hash(${name}), width), place * width));`}
 ${embeds ? 'rows = encoding.embed({ shape: [count, width], data: rows }, positions).data;\n' : ''}const project = (name) => {
   const matrix = normal(hash(\`${layer.seed}:\${name}\`), width * width, ${layer.sharpness} / Math.sqrt(width));
   const data = new Float32Array(count * width);

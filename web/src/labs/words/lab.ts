@@ -20,12 +20,11 @@ import { SquareMaps } from '../../parts/square-maps.ts';
 import { isDark, onTheme } from '../../theme.ts';
 import { drawing } from '../../view.ts';
 import { WordsControls } from './controls.ts';
-import { dropped, OwnTokens, PairsStatus } from './files.ts';
 import { Heads } from './heads.ts';
 import { mapsOf } from './maps.ts';
 import { type Measured, measured, questionOf, sunkAt } from './measure.ts';
 import { still, wordsNotice } from './notice.ts';
-import { Pairs } from './pairs.ts';
+import { Own } from './own.ts';
 import { RowView } from './row.ts';
 import { remarksOf, type Shown, saveCsv, savePng } from './save.ts';
 import { type Cut, orderFrom, orderText } from './text.ts';
@@ -43,9 +42,7 @@ const own =
 
 class WordsLab {
   readonly #source: HeadSource;
-  readonly #pairs = new Pairs(() => this.#redraw());
-  readonly #status = new PairsStatus(this.#pairs);
-  readonly #ownTokens = new OwnTokens(this.#pairs, (file) => this.#take(file));
+  readonly #own: Own;
   readonly #input: TextBox;
   readonly #selects: readonly [HTMLSelectElement, HTMLSelectElement];
   readonly #controls: WordsControls;
@@ -89,6 +86,7 @@ class WordsLab {
     private readonly engine: Engine,
     private readonly store: Store,
   ) {
+    this.#own = new Own(store, this.#redraw);
     const titles = () => manifest.map((info) => h('option', { value: info.id }, info.title));
     const nowhere = manifest.find(actsNowhere)?.id ?? '';
     this.#selects = [
@@ -122,7 +120,7 @@ class WordsLab {
     const controls = box('words-controls', ...this.#controls.below);
     byId('words-body').append(
       this.#source.root,
-      box('type-row', ...this.#input.parts, this.#status.root),
+      box('type-row', ...this.#input.parts, this.#own.status),
       box(
         'words-bar',
         box('versus', h('label', { for: 'words-a' }, 'A'), this.#selects[0]),
@@ -138,7 +136,7 @@ class WordsLab {
       this.#row.root,
       this.#panel.root,
       controls,
-      this.#ownTokens.root,
+      this.#own.root,
       box(
         'button-row',
         button('All weights as CSV', () => this.#save(saveCsv)),
@@ -148,11 +146,11 @@ class WordsLab {
       ),
     );
     inSheet('words', switches, controls);
-    dropped(byId('words-body'), (file) => this.#take(file));
+    this.#own.listen(byId('words-body'));
     byId('words-body').prepend(this.#guess.root);
     store.subscribe((state, previous) => {
       // Chosen again, byte pairs are tried again.
-      if (differ(state.values, previous.values, 'cut')) this.#pairs.again();
+      if (differ(state.values, previous.values, 'cut')) this.#own.again();
       if (state.encoding !== previous.encoding || differ(state.values, previous.values, ...own))
         this.#redraw();
     });
@@ -160,12 +158,7 @@ class WordsLab {
   }
 
   #cut(): Cut {
-    const { values } = this.store.get();
-    return this.#source.reading(values) ?? this.#pairs.cut(values);
-  }
-  #take(file: File): void {
-    this.#pairs.take(file);
-    this.store.put({ trained: '', cut: 'pairs', mix: '', row: 0 });
+    return this.#source.reading(this.store.get().values) ?? this.#own.cut();
   }
   #shuffle(): void {
     const before = orderFrom(this.store.get().values.mix, this.#cut().words.length);
@@ -190,8 +183,7 @@ class WordsLab {
     this.#input.show(values, reading);
     this.#controls.show(values, reading !== undefined);
     const cut = this.#cut();
-    this.#status.show(values.cut === 'pairs' && !reading);
-    this.#ownTokens.show();
+    this.#own.show(values, cut, reading === undefined);
     // What is on screen stays until the tokens of what was typed since are there.
     if (cut.late && this.#shown) return;
     const tokens = cut.words;
@@ -201,14 +193,17 @@ class WordsLab {
     this.#selects[0].value = a.id;
     this.#selects[1].value = b.id;
     const order = orderFrom(values.mix, tokens.length);
-    const question = questionOf(
-      values,
-      order.map((word) => tokens[word] as string),
-      cut.ids && order.map((word) => cut.ids?.[word] as number),
-      trained,
-    );
-    const { layer } = question;
     try {
+      const asked = questionOf(
+        values,
+        order.map((word) => tokens[word] as string),
+        cut.ids && order.map((word) => cut.ids?.[word] as number),
+        trained,
+      );
+      const question = trained ? asked : this.#own.asked(asked, cut);
+      // Rows are on their way.
+      if (!question) return;
+      const { layer } = question;
       if (!Number.isInteger(headDimOf(layer)))
         throw new RangeError(`${layer.heads} heads do not share ${layer.width} channels evenly`);
       const weights = [

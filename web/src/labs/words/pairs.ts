@@ -26,7 +26,8 @@ export class Pairs {
   #failure: string | undefined;
   #refused: string | undefined;
 
-  constructor(private readonly changed: () => void) {}
+  /** `taken`: a visitor's file is in use from now on. */
+  constructor(private readonly changed: (taken?: boolean) => void) {}
 
   get loading(): boolean {
     return this.#asked === 'vocabulary';
@@ -118,6 +119,7 @@ export class Pairs {
     this.#asked = undefined;
     const coming = this.#coming;
     this.#coming = undefined;
+    const taken = reply.kind === 'ready' && coming !== undefined;
     if (reply.kind === 'ready') {
       this.#size = reply.size;
       this.#file = coming;
@@ -129,7 +131,7 @@ export class Pairs {
     } else if (reply.kind === 'uncut') this.#last = { text: reply.text, message: reply.message };
     else if (coming) this.#refused = `${coming.name} is not used: ${reply.message}.`;
     else this.#failure = `GPT-2’s tokens did not come: ${reply.message}.`;
-    this.changed();
+    this.changed(taken);
   }
   /** The worker is of no use any more, nor the file it had. */
   #lose(why: string): void {

@@ -26,6 +26,7 @@ export function remarksOf({ question, infos, trained }: Shown): string[] {
   return [
     `A ${infos[0].title}, B ${infos[1].title}`,
     `${trained ? provenanceText(trained) : `${heads} heads, width ${width}, seed ${seed}, sharpness ${sharpness}`}, mask ${question.mask} ${question.span}, soft cap ${question.softcap || 'none'}, sink ${question.sink || 'none'}, ${question.part}`,
+    ...(question.vectors ? [`vectors: ${question.vectors.name}`] : []),
   ];
 }
 
