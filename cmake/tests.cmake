@@ -44,6 +44,11 @@ target_link_libraries(${posenc_tests} PRIVATE posenc_test_support posenc_testing
 target_compile_definitions(${posenc_tests} PRIVATE
   POSENC_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/tests/golden"
   POSENC_SHARED_GOLDEN_DIR="${posenc_shared_golden}")
+# Register tiles of many shapes for each instruction set, from tests/support/wide.
+if(POSENC_DISPATCH)
+  target_compile_definitions(posenc_test_support PRIVATE POSENC_DISPATCH=1)
+endif()
+posenc_for_wide_instruction_sets(${posenc_tests} tile_shapes "${PROJECT_SOURCE_DIR}/tests/support/wide/tile_shapes.cpp")
 # Compiling the tests takes minutes and running them seconds. Under the sanitizers -O0 compiles three times as fast as -O1.
 target_compile_options(${posenc_tests} PRIVATE -O0)
 foreach(target gtest gtest_main)

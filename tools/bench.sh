@@ -4,6 +4,7 @@
 #   --only REGEX   rows whose name matches, the others as they were measured last
 #   --peers        beside four libraries instead of one, with the comparison that lies beside a developer's checkout
 #   --native       the C++ library too (installs Google Benchmark)
+#   --tiles        what each shape of register tile reaches on this machine's instruction sets, and nothing else
 #   --quick        sizes only
 #   --page         the page against its budgets instead, into docs/demo.md (installs Lighthouse); what follows goes to bench/page.mjs:
 #                  --soak MINUTES, --runs N, --only REGEX
@@ -13,6 +14,10 @@ only=. native='' quick='' peers=''
 if [ "${1:-}" = --page ]; then
   shift
   exec bash tools/bench-page.sh "$@"
+fi
+if [ "${1:-}" = --tiles ]; then
+  shift
+  exec bash tools/bench-tiles.sh "$@"
 fi
 while [ $# -gt 0 ]; do
   case $1 in
@@ -24,7 +29,7 @@ while [ $# -gt 0 ]; do
     --peers) peers=1 ;;
     --quick) quick=1 ;;
     *)
-      printf 'posenc: ./run bench has no option "%s"; it has --only REGEX, --peers, --native, --quick and --page\n' "$1" >&2
+      printf 'posenc: ./run bench has no option "%s"; it has --only REGEX, --peers, --native, --tiles, --quick and --page\n' "$1" >&2
       exit 2
       ;;
   esac

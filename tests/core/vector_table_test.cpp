@@ -29,13 +29,13 @@ TYPED_TEST(VectorTables, MultiplyFourRowsWithAnyRunOfVectors) {
       ASSERT_GE(table->columns(), count);
       for (Index i = 0; i < vectors.size(); ++i)
         table->at(i / depth / count, i / depth % count, i % depth) = vectors[i];
-      const Array<float> rows = random.floats(tile_rows * depth);
+      const Array<float> rows = random.floats(row_group * depth);
       for (Index plane = 0; plane < planes; ++plane)
         for (Index first = 0; first < count; first += 5)
           for (Index last = first; last <= count; last += 3) {
-            Array<float> out(tile_rows * table->columns());
+            Array<float> out(row_group * table->columns());
             table->template products<TypeParam>(rows.data(), plane, first, last, out.data());
-            for (Index r = 0; r < tile_rows; ++r)
+            for (Index r = 0; r < row_group; ++r)
               for (Index i = first; i < last; ++i) {
                 double want = 0;
                 for (Index k = 0; k < depth; ++k)
@@ -80,7 +80,7 @@ TEST(VectorTable, SaysHowMuchRoomItsProductsNeed) {
   const auto table = VectorTable::make(1, 40, 6);
   ASSERT_TRUE(reference::succeeds(table));
   EXPECT_EQ(table->depth(), 6);
-  EXPECT_EQ(table->scratch(), tile_rows * (6 + table->columns()));
+  EXPECT_EQ(table->scratch(), row_group * (6 + table->columns()));
 }
 
 TEST(VectorTable, RefusesSizesThatOverflow) {
@@ -115,16 +115,16 @@ TEST(KeptBlocks, ComputeWhatTheyDoNotHold) {
 TYPED_TEST(VectorTables, MultiplyBlocksThatBeginBelowZero) {
   const Index depth = 3;
   Random random(9);
-  const Array<float> rows = random.floats(tile_rows * depth),
+  const Array<float> rows = random.floats(row_group * depth),
                      blocks = random.floats(3 * depth * vectors_in_block);  // -1, 0 and 1
-  Array<float> out(tile_rows * 200);
+  Array<float> out(row_group * 200);
   for (Index first : {-32, -17, -1, 0, 5})
     for (Index last : {1, 31, 32, 64}) {
       if (first >= last) continue;
       multiply_run<TypeParam>(rows.data(), depth, first, last, out.data(), 200, [&](Index b) {
         return blocks.data() + (b + 1) * depth * vectors_in_block;
       });
-      for (Index r = 0; r < tile_rows; ++r)
+      for (Index r = 0; r < row_group; ++r)
         for (Index i = first; i < last; ++i) {
           double want = 0;
           for (Index k = 0; k < depth; ++k)
@@ -138,7 +138,7 @@ TYPED_TEST(VectorTables, MultiplyBlocksThatBeginBelowZero) {
 TEST(LoadRows, PadsWithZerosWhereRowsEnd) {
   const Array<float> x{1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   const View2<const float> rows{x.data(), 5, 2, 2};
-  Array<float> block(tile_rows * 2, 99.0f);
+  Array<float> block(row_group * 2, 99.0f);
   EXPECT_EQ(load_rows<xsimd::default_arch>(rows, 0, 1.0f, block.data()), 4);
   EXPECT_EQ(block, (Array<float>{1, 2, 3, 4, 5, 6, 7, 8}));
   EXPECT_EQ(load_rows<xsimd::default_arch>(rows, 4, 2.0f, block.data()), 1);

@@ -86,13 +86,14 @@ class Attend {
 
   void multiply_values(const Block& block, const KeyTile& keys) {
     const View2<float>& weights = scores_.tile;
-    for (Index i = 0; i < block.rows(); i += tile_rows) {
+    for (Index i = 0; i < block.rows(); i += tile_of<Arch>.rows) {
       const auto [first, last] = scores_.reach(block, i, keys);
       if (first >= last) continue;
-      View2<const float> part = weights.slice(i, tile_rows);
+      const Index rows = rows_at<tile_of<Arch>>(i, block.rows());
+      View2<const float> part = weights.slice(i, rows);
       part.data += first;
       add_product<Arch>(part, scores_.panels.values(0, keys.first + first),
-                        scores_.panels.padded_keys, last - first, true, sums_.slice(i, tile_rows));
+                        scores_.panels.padded_keys, last - first, true, sums_.slice(i, rows));
     }
   }
 

@@ -90,7 +90,7 @@ class Backward {
     weights_ = view(rows, tile);
     gradient_ = view(rows, tile);
     part_ = view(copies > 1 ? rows : 0, tile);
-    turned_ = view(round_up(tile, tile_rows), rows);
+    turned_ = view(round_up(tile, row_group), rows);
     chosen_ = arena.take<std::uint8_t>(tile);
     by_query_ = view(copies * rows, depth);
     by_key_ = view(key_copies * keys, depth);
@@ -194,7 +194,7 @@ class Backward {
 
   /// The weights of the tile, 0 for hidden pairs.
   void weigh(const Block& block, const KeyTile& keys) {
-    for (Index i = 0; i < round_up(block.rows(), tile_rows); ++i) {
+    for (Index i = 0; i < round_up(block.rows(), row_group); ++i) {
       float* row = weights_.row(i);
       std::fill_n(row, weights_.cols, minus_infinity);
       if (log_sum_exp_[i] != minus_infinity) {
@@ -208,9 +208,10 @@ class Backward {
 
   /// gradient_ = P (dP - delta), and exactly 0 where P is, whatever a hidden value holds.
   void differentiate_weights(const Block& block, const KeyTile& keys) {
-    for (Index i = 0; i < block.rows(); i += tile_rows)
-      multiply_columns<Arch>(out_.row(i), out_.stride, value_columns_ + keys.first * s_.value_dim,
-                             s_.value_dim, 0, keys.count, gradient_.row(i), gradient_.stride);
+    for (Index i = 0; i < block.rows(); i += tile_of<Arch>.rows)
+      multiply_columns<Arch>(rows_at<tile_of<Arch>>(i, block.rows()), out_.row(i), out_.stride,
+                             value_columns_ + keys.first * s_.value_dim, s_.value_dim, 0,
+                             keys.count, gradient_.row(i), gradient_.stride);
     for (const Encoding* e : f_.encodings)
       for (Index i = 0; e->traits().sites.value && i < block.heads; ++i) {
         const Segment seg = block.segment(i);
@@ -225,7 +226,7 @@ class Backward {
                            .weights = gradient,
                            .sums = sums_of(*e)});
       }
-    for (Index i = 0; i < round_up(block.rows(), tile_rows); ++i)
+    for (Index i = 0; i < round_up(block.rows(), row_group); ++i)
       through_softmax<Arch>(weights_.row(i), delta_[i], gradient_.row(i), gradient_.cols);
   }
 
@@ -292,7 +293,7 @@ class Backward {
         for (Index j = 0; j < keys.count; ++j)
           part_.row(i)[j] = chosen_[j] == c ? gradient_.row(i)[j] : 0.0f;
       }
-      for (Index i = rows; i < round_up(rows, tile_rows); ++i)
+      for (Index i = rows; i < round_up(rows, row_group); ++i)
         std::fill_n(part_.row(i), part_.cols, 0.0f);
       add_products(block, keys, c, part_);
     }
@@ -303,13 +304,14 @@ class Backward {
                 key_copy = scores_.rotations.key_copy(copy);
     const bool finite = keys_finite_[key_copy * (padded / scores_.panels.tile_keys + 1) +
                                      keys.first / scores_.panels.tile_keys];
-    for (Index i = 0; i < rows; i += tile_rows) {
+    for (Index i = 0; i < rows; i += tile_of<Arch>.rows) {
       const auto [first, last] = scores_.reach(block, i, keys);
-      View2<const float> part = gradient.slice(i, tile_rows);
+      const Index high = rows_at<tile_of<Arch>>(i, rows);
+      View2<const float> part = gradient.slice(i, high);
       part.data += first;
       add_product<Arch>(part, key_lines_.row(key_copy * padded) + (keys.first + first) * width,
                         padded, last - first, finite,
-                        by_query_.slice(copy * scores_.rows + i, tile_rows));
+                        by_query_.slice(copy * scores_.rows + i, high));
     }
     add_product<Arch>(turned(gradient, rows, keys.count), query_lines_.row(copy * scores_.rows),
                       scores_.rows, rows, queries_finite_,
@@ -318,7 +320,7 @@ class Backward {
 
   /// The first `count` columns as rows, in whole groups.
   View2<const float> turned(const View2<float>& from, Index rows, Index count) {
-    const Index all = round_up(count, tile_rows);
+    const Index all = round_up(count, row_group);
     for (Index j = 0; j < all; ++j)
       for (Index i = 0; i < rows; ++i) turned_.row(j)[i] = j < count ? from.row(i)[j] : 0.0f;
     return turned_.slice(0, all);

@@ -11,10 +11,10 @@ namespace posenc {
 
 /// Packs key rows [n, depth] as columns: panels[n / panel_width][depth][panel_width], the last one
 /// padded with zeros. `first` must be a multiple of panel_width.
-template <class Arch>
+template <class Arch, TileShape Shape = tile_of<Arch>>
 void pack_columns(const float* rows, Index stride, Index n, Index depth, float* panels,
                   Index first) {
-  constexpr Index width = panel_width<Arch>;
+  constexpr Index width = panel_width<Arch, Shape>;
   using V = xsimd::batch<float, Arch>;
   for (Index i = 0; i < n; i += width) {
     float* panel = panels + (first + i) * depth;
@@ -41,10 +41,10 @@ void pack_columns(const float* rows, Index stride, Index n, Index depth, float* 
 
 /// Packs value rows [n, depth] by column blocks: panels[depth / panel_width][capacity][panel_width],
 /// the last block padded with zeros. Returns whether every value is finite.
-template <class Arch>
+template <class Arch, TileShape Shape = tile_of<Arch>>
 bool pack_rows(const float* rows, Index stride, Index n, Index depth, float* panels, Index capacity,
                Index first) {
-  constexpr Index width = panel_width<Arch>;
+  constexpr Index width = panel_width<Arch, Shape>;
   using V = xsimd::batch<float, Arch>;
   V residue(0.0f);  // x * 0 is 0 for finite x and NaN for the rest
   for (Index c = 0; c < depth; c += width) {
@@ -59,7 +59,7 @@ bool pack_rows(const float* rows, Index stride, Index n, Index depth, float* pan
         from = line;
       }
       // Copied here where a whole line is: a call for each 32 bytes took 3 % of 512 tokens.
-      for (Index v = 0; v < tile_vectors; ++v) {
+      for (Index v = 0; v < Shape.vectors; ++v) {
         const V values = V::load_unaligned(from + v * lanes<Arch>);
         values.store_unaligned(line + v * lanes<Arch>);
         residue += values * V(0.0f);
@@ -69,36 +69,50 @@ bool pack_rows(const float* rows, Index stride, Index n, Index depth, float* pan
   return xsimd::reduce_add(residue) == 0.0f;
 }
 
-/// out[r][first .. last) = a[r] · column for tile_rows rows, where pack_columns filled `panels`; columns
+/// out[r][first .. last) = a[r] · column for Shape.rows rows, where pack_columns filled `panels`; columns
 /// around those may be written, as whole panels are.
-template <class Arch>
+template <class Arch, TileShape Shape = tile_of<Arch>>
 void multiply_columns(const float* a, Index a_stride, const float* panels, Index depth, Index first,
                       Index last, float* out, Index out_stride) {
-  constexpr Index width = panel_width<Arch>;
+  constexpr Index width = panel_width<Arch, Shape>;
   for (Index j = first / width * width; j < last; j += width)
-    RegisterTile<Arch>::product(a, a_stride, panels + j * depth, depth).store(out + j, out_stride);
+    RegisterTile<Arch, Shape.rows, Shape.vectors>::product(a, a_stride, panels + j * depth, depth)
+        .store(out + j, out_stride);
+}
+
+/// The same for a tile of `rows` rows, as rows_at tells.
+template <class Arch, TileShape Shape = tile_of<Arch>>
+POSENC_INLINE inline void multiply_columns(Index rows, const float* a, Index a_stride,
+                                           const float* panels, Index depth, Index first,
+                                           Index last, float* out, Index out_stride) {
+  with_rows<Shape>(rows, [&]<Index Rows>() {
+    multiply_columns<Arch, TileShape{Rows, Shape.vectors}>(a, a_stride, panels, depth, first, last,
+                                                           out, out_stride);
+  });
 }
 
 /// out[r] += sum over i < depth of a[r][i] times line i of `panels`, which pack_rows filled. Rows come
-/// in whole groups of tile_rows. Where the lines are not all finite, those that meet a 0 are left
-/// out: 0 is what hidden pairs have, and NaN times it would spread.
-template <class Arch>
+/// in whole groups. Where the lines are not all finite, those that meet a 0 are left out: 0 is what
+/// hidden pairs have, and NaN times it would spread.
+template <class Arch, TileShape Shape = tile_of<Arch>>
 void add_product(View2<const float> a, const float* panels, Index capacity, Index depth,
                  bool finite, View2<float> out) {
-  constexpr Index width = panel_width<Arch>;
-  for (Index r = 0; r < a.rows; r += tile_rows)
-    for (Index c = 0; c < out.cols; c += width) {
-      const float* panel = panels + c * capacity;
-      if (finite) {
-        RegisterTile<Arch>::product(a.row(r), a.stride, panel, depth)
-            .add_to(out.row(r) + c, out.stride);
-        continue;
+  constexpr Index width = panel_width<Arch, Shape>;
+  for (Index r = 0; r < a.rows; r += Shape.rows)
+    with_rows<Shape>(std::min(Shape.rows, a.rows - r), [&]<Index Rows>() {
+      for (Index c = 0; c < out.cols; c += width) {
+        const float* panel = panels + c * capacity;
+        if (finite) {
+          RegisterTile<Arch, Rows, Shape.vectors>::product(a.row(r), a.stride, panel, depth)
+              .add_to(out.row(r) + c, out.stride);
+          continue;
+        }
+        for (Index i = r; i < r + Rows; ++i)
+          for (Index k = 0; k < depth; ++k)
+            if (a.row(i)[k] != 0)
+              add_scaled<Arch>(a.row(i)[k], panel + k * width, out.row(i) + c, width);
       }
-      for (Index i = r; i < r + tile_rows; ++i)
-        for (Index k = 0; k < depth; ++k)
-          if (a.row(i)[k] != 0)
-            add_scaled<Arch>(a.row(i)[k], panel + k * width, out.row(i) + c, width);
-    }
+    });
 }
 
 POSENC_KERNEL(void pack_columns<xsimd::default_arch>(const float*, Index, Index, Index, float*,

@@ -36,7 +36,7 @@ class ScoreStage {
         scale_(effective_scale(a)) {
     const Index wanted =
         std::max<Index>(1, std::min(a.tiles.queries, a.shape.queries * a.shape.group()));
-    rows = round_up(wanted, tile_rows);
+    rows = round_up(wanted, row_group);
     for (const SiteOrder::Entry& e : sites.all())
       scratch_size_ = std::max(scratch_size_, e.encoding->score_scratch(rows, panels.tile_keys));
   }
@@ -52,7 +52,7 @@ class ScoreStage {
   Panels<Arch> panels;
   bool direct;  ///< keys and values are read as they lie, and panels hold nothing
   SiteOrder sites;
-  Index rows = 0;       ///< rows of the largest block, a multiple of tile_rows
+  Index rows = 0;       ///< rows of the largest block, whole groups
   View2<float> tile{};  ///< [rows, tile_keys]: the scores, then the weights
   float* value_scratch = nullptr;
 
@@ -141,10 +141,10 @@ class ScoreStage {
 
   Index key_head(const Block& block) const { return block.first_head / a_.shape.group(); }
 
-  /// The columns that any of the tile_rows rows from `row` on may see.
+  /// The columns that any row of the register tile from `row` on may see.
   std::pair<Index, Index> reach(const Block& block, Index row, const KeyTile& keys) const {
     Index first = keys.count, last = 0;
-    for (Index i = row; i < std::min(row + tile_rows, block.rows()); ++i) {
+    for (Index i = row; i < std::min(row + tile_of<Arch>.rows, block.rows()); ++i) {
       const auto [from, to] = columns(i, keys);
       if (from >= to) continue;
       first = std::min(first, from);
@@ -160,7 +160,7 @@ class ScoreStage {
   /// The columns that any row may see.
   std::pair<Index, Index> reach(const Block& block, const KeyTile& keys) const {
     Index first = keys.count, last = 0;
-    for (Index i = 0; i < block.rows(); i += tile_rows) {
+    for (Index i = 0; i < block.rows(); i += tile_of<Arch>.rows) {
       const auto [from, to] = reach(block, i, keys);
       first = std::min(first, from);
       last = std::max(last, to);
@@ -296,10 +296,11 @@ class ScoreStage {
   void product(const Block& block, const KeyTile& keys, Index copy, float* out) const {
     if (direct) return direct_product(block, keys, copy, out);
     const View2<float> q = queries(copy);
-    for (Index i = 0; i < block.rows(); i += tile_rows) {
+    for (Index i = 0; i < block.rows(); i += tile_of<Arch>.rows) {
       const auto [first, last] = reach(block, i, keys);
-      multiply_columns<Arch>(q.row(i), q.stride, panels.keys(rotations.key_copy(copy), keys.first),
-                             q.cols, first, last, out + i * tile.stride, tile.stride);
+      multiply_columns<Arch>(rows_at<tile_of<Arch>>(i, block.rows()), q.row(i), q.stride,
+                             panels.keys(rotations.key_copy(copy), keys.first), q.cols, first, last,
+                             out + i * tile.stride, tile.stride);
     }
   }
 

@@ -14,20 +14,27 @@ namespace posenc {
 /// parts of it.
 inline constexpr Index vectors_in_block = 32;
 
+/// The tile that products with such vectors run on, whatever the architecture: as many rows as a group
+/// has, and a width that divides a block.
+template <class Arch>
+using TableTile = RegisterTile<Arch, row_group, 2>;
+template <class Arch>
+inline constexpr Index table_width = 2 * lanes<Arch>;
+
 /// out[r * stride + i] = rows[r] · vector i of a block, for i < count and the 4 rows [4][depth]; up
-/// to a panel's width is written.
+/// to a tile's width is written.
 template <class Arch>
 void multiply_vectors(const float* rows, Index depth, const float* vectors, Index count, float* out,
                       Index stride) {
-  for (Index i = 0; i < count; i += panel_width<Arch>)
-    RegisterTile<Arch>::template product<vectors_in_block>(rows, depth, vectors + i, depth)
+  for (Index i = 0; i < count; i += table_width<Arch>)
+    TableTile<Arch>::template product<vectors_in_block>(rows, depth, vectors + i, depth)
         .store(out + i, stride);
 }
 
 /// The first column that `multiply_run` writes.
 template <class Arch>
 constexpr Index first_of_run(Index first) {
-  return first & -panel_width<Arch>;
+  return first & -table_width<Arch>;
 }
 
 /// The same for vectors first .. last - 1 of many blocks, of which `block_of(b)` gives the b-th;
@@ -35,7 +42,7 @@ constexpr Index first_of_run(Index first) {
 template <class Arch, class BlockOf>
 void multiply_run(const float* rows, Index depth, Index first, Index last, float* out, Index stride,
                   BlockOf&& block_of) {
-  static_assert(vectors_in_block % panel_width<Arch> == 0);
+  static_assert(vectors_in_block % table_width<Arch> == 0);
   for (Index i = first_of_run<Arch>(first); i < last;) {
     const Index inside = i & (vectors_in_block - 1);
     const Index next = i - inside + vectors_in_block;
@@ -82,7 +89,7 @@ class VectorTable {
   }
   Index depth() const { return depth_; }
   /// Floats that `products` needs, rows of the query block included.
-  Index scratch() const { return tile_rows * (depth_ + columns_); }
+  Index scratch() const { return row_group * (depth_ + columns_); }
   Index columns() const { return columns_; }
 
   /// out[r * columns() + i] = rows[r] · vector i, for i = first .. last - 1 and the 4 rows
@@ -135,10 +142,10 @@ class VectorTable {
 /// exist become 0. Returns how many do.
 template <class Arch>
 Index load_rows(const View2<const float>& from, Index first, float factor, float* block) {
-  const Index count = std::min(tile_rows, from.rows - first);
+  const Index count = std::min(row_group, from.rows - first);
   for (Index r = 0; r < count; ++r)
     scale_to<Arch>(from.row(first + r), factor, block + r * from.cols, from.cols);
-  std::fill(block + count * from.cols, block + tile_rows * from.cols, 0.0f);
+  std::fill(block + count * from.cols, block + row_group * from.cols, 0.0f);
   return count;
 }
 

@@ -67,10 +67,10 @@ class Cope : public EncodingDefaults {
   template <class Arch>
   void score(Arch, const ScoreTile& t) const {
     float* const block = t.scratch;
-    float* const logits = block + tile_rows * table_.depth();
-    float* const gates = logits + tile_rows * table_.columns();
+    float* const logits = block + row_group * table_.depth();
+    float* const gates = logits + row_group * table_.columns();
     const float factor = scale_logits_ ? 1.0f : inverse(t.scale);
-    for (Index i = 0; i < t.scores.rows; i += tile_rows) {
+    for (Index i = 0; i < t.scores.rows; i += row_group) {
       const Index count = load_rows<Arch>(t.q, i, factor, block);
       float least = last_;
       for (Index r = 0; r < count; ++r) least = std::min(least, passed(t, i + r));
@@ -94,13 +94,13 @@ class Cope : public EncodingDefaults {
     const ScoreTile& t = g.tile;
     const Index cols = g.gradient.cols, columns = table_.columns();
     float* const block = t.scratch;
-    float* const logits = block + tile_rows * table_.depth();
-    float* const by_logits = logits + tile_rows * columns;
+    float* const logits = block + row_group * table_.depth();
+    float* const by_logits = logits + row_group * columns;
     float* const gates = by_logits + columns;
     float* const by_places = gates + round_up(cols, 4);
     const float factor = scale_logits_ ? 1.0f : inverse(t.scale);
     std::fill_n(by_logits, columns, 0.0f);
-    for (Index i = 0; i < g.gradient.rows; i += tile_rows) {
+    for (Index i = 0; i < g.gradient.rows; i += row_group) {
       const Index count = load_rows<Arch>(t.q, i, factor, block);
       table_.products<Arch>(block, 0, 0, static_cast<Index>(last_) + 1, logits);
       for (Index r = 0; r < count; ++r) {

@@ -104,7 +104,7 @@ class Deberta : public EncodingDefaults {
     return 1 / std::sqrt(static_cast<double>(head_dim) * parts);
   }
   Index score_scratch(Index rows, Index cols) const {
-    const Index aligned = tile_rows * head_dim_ + widest * (stride(rows, cols) + rows + widest);
+    const Index aligned = row_group * head_dim_ + widest * (stride(rows, cols) + rows + widest);
     return std::max({keys_.scratch(), queries_.scratch(), aligned});
   }
   BlockRoom kept_blocks(Index queries, Index keys) const {
@@ -212,9 +212,9 @@ class Deberta : public EncodingDefaults {
   template <class Arch>
   void add_by_query(const ScoreTile& t) const {
     float* const block = t.scratch;
-    float* const products = block + tile_rows * head_dim_;
+    float* const products = block + row_group * head_dim_;
     const Index step = stride(t.scores.rows, t.scores.cols);
-    for (Index i = 0; i < t.scores.rows; i += tile_rows) {
+    for (Index i = 0; i < t.scores.rows; i += row_group) {
       const Index count = load_rows<Arch>(t.q, i, 1.0f, block);
       const double first = t.k_pos[0] - t.q_pos[i + count - 1];
       multiply<Arch>(t, block, first, t.k_pos[t.k_pos.count - 1] - t.q_pos[i], true, products);
@@ -228,13 +228,13 @@ class Deberta : public EncodingDefaults {
   void add_by_key(const ScoreTile& t) const {
     const Index rows = t.scores.rows, step = stride(rows, t.scores.cols), width = lanes<Arch>;
     float* const block = t.scratch;
-    float* const products = block + tile_rows * head_dim_;  // [lanes][step]
+    float* const products = block + row_group * head_dim_;  // [lanes][step]
     float* const by_key = products + width * step;          // [lanes][rows, whole vectors]
     const Index key_step = rows + width;
     for (Index j = 0; j < t.scores.cols; j += width) {
       const Index end = std::min(j + width, t.scores.cols);
       const double first = t.q_pos[0] - t.k_pos[end - 1], last = t.q_pos[rows - 1] - t.k_pos[j];
-      for (Index k = j; k < end; k += tile_rows) {
+      for (Index k = j; k < end; k += row_group) {
         load_rows<Arch>(t.k, k, t.scale, block);
         multiply<Arch>(t, block, first, last, false, products + (k - j) * step);
       }
@@ -264,9 +264,9 @@ class Deberta : public EncodingDefaults {
                     const VectorTable& table, const Positions& own_pos, const Positions& others,
                     int sign) const {
     float* const block = t.scratch;
-    float* const products = block + tile_rows * head_dim_;
+    float* const products = block + row_group * head_dim_;
     const auto [least, greatest] = std::minmax_element(others.data, others.data + others.count);
-    for (Index i = 0; i < own.rows; i += tile_rows) {
+    for (Index i = 0; i < own.rows; i += row_group) {
       const Index count = load_rows<Arch>(own, i, factor, block);
       const auto [low, high] = std::minmax_element(own_pos.data + i, own_pos.data + i + count);
       const Index first = row(sign > 0 ? *low - *greatest : *least - *high);

@@ -99,10 +99,10 @@ class Decomposed : public EncodingDefaults {
     const auto keys_by_row = span_of(t.k_pos.axis(0), t.scores.cols),
                keys_by_column = span_of(t.k_pos.axis(1), t.scores.cols);
     float* const block = t.scratch;
-    float* const by_row = block + tile_rows * head_dim();
-    float* const by_column = by_row + tile_rows * rows.table.columns();
+    float* const by_row = block + row_group * head_dim();
+    float* const by_column = by_row + row_group * rows.table.columns();
     const float unscaled = t.scale == 0 ? 0.0f : 1 / t.scale;  // nothing is left of a query times 0
-    for (Index i = 0; i < t.scores.rows; i += tile_rows) {
+    for (Index i = 0; i < t.scores.rows; i += row_group) {
       const Index count = load_rows<Arch>(t.q, i, unscaled, block);
       rows.multiply<Arch>(block, span_of(t.q_pos.axis(0) + i, count), keys_by_row, by_row);
       columns.multiply<Arch>(block, span_of(t.q_pos.axis(1) + i, count), keys_by_column, by_column);

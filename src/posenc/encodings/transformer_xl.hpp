@@ -99,13 +99,13 @@ class TransformerXl : public EncodingDefaults {
   Index heads() const { return o_.heads; }
   Index head_dim() const { return o_.head_dim; }
   Index score_scratch(Index rows, Index cols) const {
-    return tile_rows * (o_.head_dim + stride(rows, cols)) + vectors_.scratch();
+    return row_group * (o_.head_dim + stride(rows, cols)) + vectors_.scratch();
   }
   BlockRoom kept_blocks(Index queries, Index keys) const {
     if (vectors_.bounded() || std::max(queries, keys) <= reach_) return {};
     BlockRoom room = BlockRoom::for_call(queries, keys, vectors_.depth());
     // Rows that are multiplied together need each block once, so a decoding step keeps but the last.
-    if (queries <= tile_rows) room.count = 1;
+    if (queries <= row_group) room.count = 1;
     return room;
   }
   Status accepts(const Positions& positions) const { return check_integer_positions(positions); }
@@ -123,8 +123,8 @@ class TransformerXl : public EncodingDefaults {
     const bool dense = last - first < static_cast<double>(t.scores.rows + t.scores.cols) &&
                        std::max(-first, last) < 1 << 30;
     const bool kept = !near && dense && t.kept.any();
-    for (Index i = 0; i < t.scores.rows; i += tile_rows) {
-      const Range own = range_of(t.q_pos, i, std::min(tile_rows, t.scores.rows - i));
+    for (Index i = 0; i < t.scores.rows; i += row_group) {
+      const Range own = range_of(t.q_pos, i, std::min(row_group, t.scores.rows - i));
       const double from = keys.least - own.greatest, to = keys.greatest - own.least;
       if (kept)
         add_kept<Arch>(t, i, static_cast<Index>(from) + reach_,
@@ -237,14 +237,14 @@ class TransformerXl : public EncodingDefaults {
   template <class Arch>
   void add_kept(const ScoreTile& t, Index i, Index first, Index last) const {
     float* const block = t.scratch;
-    float* const products = block + tile_rows * o_.head_dim;
+    float* const products = block + row_group * o_.head_dim;
     const Index step = stride(t.scores.rows, t.scores.cols);
     const Index count = load_block<Arch>(t, i, block);
     multiply_run<Arch>(block, o_.head_dim, first, last, products, step, [&](Index b) {
       const float* vectors = vectors_.near_block(t.head, b);
       if (vectors != nullptr) return vectors;
       return t.kept.get(t.head + 1, b, [&](float* out) {
-        vectors_.fill_block<Arch>(t.head, b, products + tile_rows * step, out);
+        vectors_.fill_block<Arch>(t.head, b, products + row_group * step, out);
       });
     });
     for (Index r = 0; r < count; ++r) {
@@ -264,7 +264,7 @@ class TransformerXl : public EncodingDefaults {
   template <class Arch>
   void add_near(const ScoreTile& t, Index i, Index first, Index last) const {
     float* const block = t.scratch;
-    float* const products = block + tile_rows * o_.head_dim;
+    float* const products = block + row_group * o_.head_dim;
     const Index count = load_block<Arch>(t, i, block);
     near().products<Arch>(block, t.head, first, last, products);
     for (Index r = 0; r < count; ++r) {

@@ -62,7 +62,7 @@ class RelativeVectors {
   }
 
   /// Floats that a block takes: the kernel writes four lines at a time.
-  Index depth() const { return round_up(dim_, tile_rows); }
+  Index depth() const { return round_up(dim_, row_group); }
   /// Floats of scratch for the functions below.
   Index scratch() const { return width_ * vectors_in_block; }
 
@@ -118,7 +118,7 @@ class RelativeVectors {
   }
   template <class Arch>
   void multiply(Index head, const float* waves, float* out) const {
-    for (Index k = 0; k < dim_; k += tile_rows)
+    for (Index k = 0; k < dim_; k += row_group)
       multiply_vectors<Arch>(weights_.data() + (head * dim_ + k) * width_, width_, waves,
                              vectors_in_block, out + k * vectors_in_block, vectors_in_block);
   }
@@ -142,7 +142,7 @@ class RelativeVectors {
   /// With rows of zeros behind the last: the kernel reads four at a time.
   Status keep(Table weights, double base) {
     auto kept = Buffer<float>::make(weights.data.size() +
-                                    static_cast<std::size_t>((tile_rows - 1) * width_));
+                                    static_cast<std::size_t>((row_group - 1) * width_));
     if (!kept) return kept.error();
     std::copy_n(weights.data.data(), weights.data.size(), kept->data());
     weights_ = std::move(*kept);
