@@ -134,10 +134,12 @@ struct MaskView {
 
 /// Block sizes; tests shrink them. Any choice gives the same result up to rounding.
 struct TileSizes {
-  /// 64 query rows of 64 floats and their running sums are 32 KB: half of a small L2's share, while
-  /// each packed key panel (2 KB) is reused 16 times out of L1.
+  /// With heads of 64, in floats: 128 keys and values 2 · 128 · 64, 64 queries and their sums 2 · 64 · 64,
+  /// scores 64 · 128, together 32768 or 128 KB: half of an L2 of 256 KB. Every few rows read the
+  /// 32 KB of a tile's panels again from there, 16 times in a block of 64 rows; panel by panel
+  /// instead, each out of L1, gained nothing (docs/performance.md).
   Index queries = 64;
-  /// 128 keys: 32 KB of scores for 64 rows. Rounded up to whole panels.
+  /// Rounded up to whole panels.
   Index keys = 128;
 };
 
