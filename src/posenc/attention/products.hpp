@@ -85,10 +85,33 @@ template <class Arch, TileShape Shape = tile_of<Arch>>
 POSENC_INLINE inline void multiply_columns(Index rows, const float* a, Index a_stride,
                                            const float* panels, Index depth, Index first,
                                            Index last, float* out, Index out_stride) {
-  with_rows<Shape>(rows, [&]<Index Rows>() {
-    multiply_columns<Arch, TileShape{Rows, Shape.vectors}>(a, a_stride, panels, depth, first, last,
-                                                           out, out_stride);
-  });
+  if constexpr (Shape.rows == row_group)
+    multiply_columns<Arch, Shape>(a, a_stride, panels, depth, first, last, out, out_stride);
+  else
+    with_rows<Shape>(rows, [&]<Index Rows>() {
+      multiply_columns<Arch, TileShape{Rows, Shape.vectors}>(a, a_stride, panels, depth, first,
+                                                             last, out, out_stride);
+    });
+}
+
+/// What add_product does for the tile of Shape.rows rows at row r.
+template <class Arch, TileShape Shape>
+POSENC_INLINE inline void add_tile(const View2<const float>& a, Index r, const float* panels,
+                                   Index capacity, Index depth, bool finite,
+                                   const View2<float>& out) {
+  constexpr Index width = panel_width<Arch, Shape>;
+  for (Index c = 0; c < out.cols; c += width) {
+    const float* panel = panels + c * capacity;
+    if (finite) {
+      RegisterTile<Arch, Shape.rows, Shape.vectors>::product(a.row(r), a.stride, panel, depth)
+          .add_to(out.row(r) + c, out.stride);
+      continue;
+    }
+    for (Index i = r; i < r + Shape.rows; ++i)
+      for (Index k = 0; k < depth; ++k)
+        if (a.row(i)[k] != 0)
+          add_scaled<Arch>(a.row(i)[k], panel + k * width, out.row(i) + c, width);
+  }
 }
 
 /// out[r] += sum over i < depth of a[r][i] times line i of `panels`, which pack_rows filled. Rows come
@@ -97,22 +120,14 @@ POSENC_INLINE inline void multiply_columns(Index rows, const float* a, Index a_s
 template <class Arch, TileShape Shape = tile_of<Arch>>
 void add_product(View2<const float> a, const float* panels, Index capacity, Index depth,
                  bool finite, View2<float> out) {
-  constexpr Index width = panel_width<Arch, Shape>;
-  for (Index r = 0; r < a.rows; r += Shape.rows)
-    with_rows<Shape>(std::min(Shape.rows, a.rows - r), [&]<Index Rows>() {
-      for (Index c = 0; c < out.cols; c += width) {
-        const float* panel = panels + c * capacity;
-        if (finite) {
-          RegisterTile<Arch, Rows, Shape.vectors>::product(a.row(r), a.stride, panel, depth)
-              .add_to(out.row(r) + c, out.stride);
-          continue;
-        }
-        for (Index i = r; i < r + Rows; ++i)
-          for (Index k = 0; k < depth; ++k)
-            if (a.row(i)[k] != 0)
-              add_scaled<Arch>(a.row(i)[k], panel + k * width, out.row(i) + c, width);
-      }
-    });
+  for (Index r = 0; r < a.rows; r += Shape.rows) {
+    if constexpr (Shape.rows == row_group)
+      add_tile<Arch, Shape>(a, r, panels, capacity, depth, finite, out);
+    else
+      with_rows<Shape>(std::min(Shape.rows, a.rows - r), [&]<Index Rows>() {
+        add_tile<Arch, TileShape{Rows, Shape.vectors}>(a, r, panels, capacity, depth, finite, out);
+      });
+  }
 }
 
 POSENC_KERNEL(void pack_columns<xsimd::default_arch>(const float*, Index, Index, Index, float*,

@@ -29,15 +29,15 @@ struct TileShape {
 /// The tile of attention's two products on each architecture. No choice changes a bit of a result: every
 /// sum goes over its terms in order. A shape must meet two bounds:
 ///
-///   registers  rows · vectors sums + a line of `vectors` + 1 broadcast fit what the architecture has;
-///              one more and a sum goes to memory at every step (AVX2: 6 × 2 needs 15 of 16 and reaches
-///              99 GFLOP/s, 8 × 2 needs 19 and reaches 58);
+///   registers  rows · vectors sums + a line of `vectors` + 1 broadcast fit what the architecture has,
+///              or one more where an operand comes from memory; beyond that sums go to memory at every
+///              step (AVX2: 6 × 2 needs 15 of 16 and reaches 96 GFLOP/s, 8 × 2 needs 19 and reaches 59);
 ///   latency    rows · vectors sums are in flight at once, at least the cycles of a multiply-add times
 ///              how many begin in one: 4 · 2 = 8 on Zen 3, on Skylake, and on Zen 4 at 256 bits.
 ///
 ///   architecture   registers   shape   of them used   sums in flight
 ///   WebAssembly        16      4 × 2        11              8         what V8 gives on x64
-///   SSE2               16      4 × 2        11              8
+///   SSE2               16      3 × 4        17             12
 ///   AVX2               16      6 × 2        15             12
 ///   AVX-512            32      4 × 2        11              8         Zen 4 begins one in a cycle
 ///   NEON               32      4 × 2        11              8         not measured
@@ -49,6 +49,8 @@ constexpr TileShape product_tile() {
     return {4, 2};
   else if constexpr (std::is_base_of_v<xsimd::avx2, Arch>)
     return {6, 2};
+  else if constexpr (std::is_base_of_v<xsimd::sse2, Arch>)
+    return {3, 4};
   else
     return {4, 2};
 }
