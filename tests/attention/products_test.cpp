@@ -19,20 +19,21 @@ Buffer<float> panels(Index count) {
   return std::move(*Buffer<float>::make(static_cast<std::size_t>(count)));
 }
 
-TYPED_TEST(Products, MultiplyFourRowsWithAPanel) {
-  constexpr Index width = panel_width<TypeParam>;
+TYPED_TEST(Products, MultiplyRowsWithAPanel) {
+  constexpr TileShape shape = tile_of<TypeParam>;
+  constexpr Index rows = shape.rows, width = panel_width<TypeParam>;
   for (Index depth : {0, 1, 2, 3, 7, 64, 65}) {
     Random random(static_cast<std::uint64_t>(depth));
     const Index stride = depth + 3;  // rows need not be packed
-    const Array<float> a = random.floats(row_group * stride), b = random.floats(depth * width);
+    const Array<float> a = random.floats(rows * stride), b = random.floats(depth * width);
     Buffer<float> panel = panels(depth * width);
     std::copy(b.begin(), b.end(), panel.data());
-    const auto tile =
-        RegisterTile<TypeParam, row_group, 2>::product(a.data(), stride, panel.data(), depth);
-    Array<float> c(row_group * width, 100.0f), sum(row_group * width, 100.0f);
+    const auto tile = RegisterTile<TypeParam, rows, shape.vectors>::product(a.data(), stride,
+                                                                            panel.data(), depth);
+    Array<float> c(rows * width, 100.0f), sum(rows * width, 100.0f);
     tile.store(c.data(), width);
     tile.add_to(sum.data(), width);
-    for (Index r = 0; r < row_group; ++r)
+    for (Index r = 0; r < rows; ++r)
       for (Index j = 0; j < width; ++j) {
         float want = 0;  // the same order and the same roundings: equal to the bit
         for (Index k = 0; k < depth; ++k) want += a[r * stride + k] * b[k * width + j];

@@ -26,8 +26,9 @@ struct TileShape {
   Index rows = row_group, vectors = 2;
 };
 
-/// The tile of attention's two products on each architecture. No choice changes a bit of a result: every
-/// sum goes over its terms in order. A shape must meet two bounds:
+/// The tile of attention's two products on each architecture. Every sum goes over its terms in order, so
+/// no choice changes a bit of a result whose panels divide a tile of keys (128). A shape must meet two
+/// bounds:
 ///
 ///   registers  rows · vectors sums + a line of `vectors` + 1 broadcast fit what the architecture has,
 ///              or one more where an operand comes from memory; beyond that sums go to memory at every
