@@ -49,6 +49,25 @@ TYPED_TEST(Lanes, VisitEachElementOnceAndWriteNothingBeside) {
   }
 }
 
+TYPED_TEST(Lanes, AddFloatsApartAndInPlace) {
+  using Arch = TypeParam;
+  // Twice what goes together, tails of every length, and nothing.
+  for (Index n = 0; n <= 9 * TestFixture::lanes + 1; ++n) {
+    Random random(static_cast<std::uint64_t>(n));
+    const Array<float> x = random.floats(n), y = random.floats(n);
+    Guarded apart(Array<float>(n, 7.0f)), first(x), second(y);
+    add_to<Arch>(x.data(), y.data(), apart.data(), n);
+    add_to<Arch>(first.data(), y.data(), first.data(), n);
+    add_to<Arch>(x.data(), second.data(), second.data(), n);
+    for (Index i = 0; i < n; ++i) {
+      EXPECT_EQ(apart[i], x[i] + y[i]) << n << ' ' << i;
+      EXPECT_EQ(first[i], x[i] + y[i]) << n << ' ' << i;
+      EXPECT_EQ(second[i], x[i] + y[i]) << n << ' ' << i;
+    }
+    EXPECT_TRUE(apart.intact() && first.intact() && second.intact()) << n;
+  }
+}
+
 TYPED_TEST(Lanes, RoundTheTailAsTheBody) {
   // Element i must not depend on where the vectors happen to end.
   using Arch = TypeParam;

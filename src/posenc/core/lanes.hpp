@@ -101,8 +101,21 @@ inline void add_scaled(float a, const float* x, float* y, Index n) {
 /// to = x + y, for n floats; `to` may be either.
 template <class Arch>
 void add_to(const float* x, const float* y, float* to, Index n) {
+  using V = xsimd::batch<float, Arch>;
+  // Four vectors are loaded before one is stored, by pointers: a table of 33 MB is added in 0.95 of the
+  // time. By an index it takes as long as one at a time, since LLVM 19 makes every address anew.
+  constexpr Index together = 4, step = together * lanes<Arch>;
+  const Index rest = n % step;
+  const float* const end = x + (n - rest);
+  POSENC_DO_NOT_UNROLL
+  for (; x != end; x += step, y += step, to += step) {
+    V sums[together];
+    for (Index v = 0; v < together; ++v)
+      sums[v] = V::load_unaligned(x + v * lanes<Arch>) + V::load_unaligned(y + v * lanes<Arch>);
+    for (Index v = 0; v < together; ++v) sums[v].store_unaligned(to + v * lanes<Arch>);
+  }
   for_each_vector<Arch>(
-      n, [&](Index i, auto io) { io.store(io.load(x + i) + io.load(y + i), to + i); });
+      rest, [&](Index i, auto io) { io.store(io.load(x + i) + io.load(y + i), to + i); });
 }
 
 /// to = a * x, for n floats; `to` may be x.
