@@ -15,7 +15,7 @@ using reference::Question;
 using reference::Random;
 
 // The last of a tile's rows are a whole group, so kernels that take three rows as four stay within it.
-static_assert(tile_rows % direct_detail::direct_group == 0);
+static_assert(row_group % direct_detail::direct_group == 0);
 
 template <class A>
 class Direct : public AtEveryWidth<A> {};
