@@ -123,8 +123,9 @@ await part('words', async () => {
   const took = await words(browser, address);
   row(
     '256 words, 8 heads of 64, two encodings, painted ≤ 30 ms',
-    `${took.toFixed(0)} ms`,
-    took <= 30,
+    `${took.cap.toFixed(0)} ms`,
+    took.cap <= 30,
+    `by the soft cap; by the seed, which projects all words anew, ${took.seed.toFixed(0)} ms`,
   );
 });
 await part('verdict', async () => {

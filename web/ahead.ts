@@ -100,6 +100,8 @@ export async function inDocument(
   const globals: Record<string, unknown> = {
     document,
     requestAnimationFrame: (task: () => void) => frames.push(task),
+    // What does not fit into a frame of a browser is drawn here all the same.
+    scheduler: { postTask: (task: () => void) => frames.push(task) },
     addEventListener: () => undefined,
     ResizeObserver: class {
       observe(): void {}

@@ -43,33 +43,55 @@ export async function answers(browser, address, rounds) {
 }
 
 /**
- * From a key on a control to the frame that shows what it did. The browser hands input over right before a frame, so this holds no
- * wait for one; the message sent in that frame comes once it is drawn.
+ * From a key on a control to the frame that shows the figure it changes, which need not be the first after it. The browser hands input
+ * over right before a frame, so this holds no wait for one; a message sent in a frame comes once that is drawn.
  */
-async function painted(page, selector, keys, type) {
+async function painted(page, selector, figure, keys, type) {
   await page.evaluate(
-    ({ selector, type }) => {
+    ({ selector, figure, type }) => {
       const field = document.querySelector(selector);
-      field.scrollIntoView({ block: 'center', behavior: 'instant' });
-      field.focus();
+      const shown = document.querySelector(figure);
+      shown.scrollIntoView({ block: 'center', behavior: 'instant' });
+      field.focus({ preventScroll: true });
       globalThis.painted = [];
       const { port1, port2 } = new MessageChannel();
       let start = 0;
-      port1.onmessage = () => painted.push(performance.now() - start);
+      let inFrame = false;
+      let drawn = false;
+      port1.onmessage = () => {
+        inFrame = false;
+        if (drawn && start) {
+          painted.push(performance.now() - start);
+          start = 0;
+        }
+      };
+      const frame = () => {
+        inFrame = true;
+        port2.postMessage(0);
+        if (start) requestAnimationFrame(frame);
+      };
+      // A figure that changes outside a frame is shown by the next one.
+      new MutationObserver(() => {
+        if (!start || drawn) return;
+        if (inFrame) drawn = true;
+        else requestAnimationFrame(() => (drawn = true));
+      }).observe(shown, { childList: true });
       field.addEventListener(
         type,
         () => {
           start = performance.now();
-          requestAnimationFrame(() => port2.postMessage(0));
+          drawn = false;
+          requestAnimationFrame(frame);
         },
         { capture: true },
       );
     },
-    { selector, type },
+    { selector, figure, type },
   );
   await page.waitForTimeout(300);
-  for (const key of keys) {
+  for (const [i, key] of keys.entries()) {
     await page.keyboard.press(key);
+    await page.waitForFunction((count) => painted.length === count, i + 1);
     await page.waitForTimeout(150);
   }
   return median(await page.evaluate(() => globalThis.painted));
@@ -90,6 +112,7 @@ export async function sliders(browser, address, table, curve) {
     result[name] = await painted(
       page,
       '#atlas [data-field="base"] input[type="range"]',
+      name.startsWith('map') ? '#atlas-map .overlay' : '#atlas-curve .overlay',
       backAndForth(15),
       'input',
     );
@@ -98,7 +121,7 @@ export async function sliders(browser, address, table, curve) {
   return result;
 }
 
-/** Two encodings over 256 words under 8 heads of 64, by a key on the seed. */
+/** Two encodings over 256 words under 8 heads of 64: by a key on the soft cap, and on the seed, for which all words are projected anew. */
 export async function words(browser, address) {
   const text = Array.from({ length: 256 }, (_, i) => `w${i % 90}`).join('+');
   const { page, context } = await visited(
@@ -107,12 +130,15 @@ export async function words(browser, address) {
   );
   await page.waitForSelector(opened('words'));
   await page.waitForTimeout(1500);
-  const took = await painted(
-    page,
-    '#words [data-field="seed"] input[type="range"]',
-    backAndForth(15),
-    'input',
-  );
+  const took = {};
+  for (const field of ['cap', 'seed'])
+    took[field] = await painted(
+      page,
+      `#words [data-field="${field}"] input[type="range"]`,
+      '#words .words-maps figure:last-child .overlay',
+      backAndForth(15),
+      'input',
+    );
   await context.close();
   return took;
 }

@@ -46,7 +46,7 @@ describe('what random vectors score', () => {
   ] as const)('%s with %o has the mean and the deviation of its draws', (id, fields) => {
     const info = named(id);
     const settings = small(fields);
-    const { spread } = pictureOf(engine, info, settings, 12, 0, true);
+    const spread = pictureOf(engine, info, settings, 12, 0, true).around?.spread();
     withEncoding(engine, info.id, optionsOf(info, settings), (encoding) => {
       for (const distance of [0, 1, 7]) {
         const all = scores(encoding, distance);
@@ -61,9 +61,10 @@ describe('what random vectors score', () => {
   it.each(manifest.filter(({ sites }) => sites.includes('rotate')).map(({ id }) => id))(
     'holds the curve of %s within its envelope, where it has one',
     (id) => {
-      const { spread, curves } = pictureOf(engine, named(id), untouched, 300, 0, true);
-      if (without.includes(id)) return expect(spread).toBeUndefined();
-      if (!spread) throw new Error('no envelope');
+      const { around, curves } = pictureOf(engine, named(id), untouched, 300, 0, true);
+      if (without.includes(id)) return expect(around).toBeUndefined();
+      if (!around) throw new Error('no envelope');
+      const spread = around.spread();
       const values = (curves[0] as Picture['curves'][number]).values;
       values.forEach((value, i) => {
         expect(Math.abs(value), `${i}`).toBeLessThanOrEqual(
@@ -72,16 +73,16 @@ describe('what random vectors score', () => {
       });
       const { mean, deviation } = spread.random ?? {};
       expect([...(mean ?? []), ...(deviation ?? [])].every(Number.isFinite)).toBe(true);
-      expect(spread.scored).toBe(256);
+      expect(around.scored).toBe(256);
     },
   );
 
   it('is left out where a head is too wide, and not reckoned where nobody asks', () => {
     const wide = { ...untouched, fields: { headDim: 512 } };
-    const found = pictureOf(engine, named('rope'), wide, 4, 0, true).spread;
+    const found = pictureOf(engine, named('rope'), wide, 4, 0, true).around?.spread();
     expect(found?.random).toBeUndefined();
     expect(found?.envelope).toHaveLength(4);
-    expect(pictureOf(engine, named('rope'), untouched, 4).spread).toBeUndefined();
+    expect(pictureOf(engine, named('rope'), untouched, 4).around).toBeUndefined();
   });
 });
 

@@ -51,9 +51,13 @@ export function setText(element: Element, text: string): void {
 
 const tasks = new Set<() => void>();
 let inFrame = false;
+let frameBegan = 0;
+/** Since the first task of this frame began, in ms. */
+export const frameTook = (): number => performance.now() - frameBegan;
 /** What a task asks for in its turn is done in the same frame, so that a result is drawn in the frame that computed it; once each. */
 function runFrame(): void {
   inFrame = true;
+  frameBegan = performance.now();
   const done = new Set<() => void>();
   for (const task of tasks) {
     if (done.has(task)) continue;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+import { arrive, leave } from './arrive.ts';
 import { fillBar, followLabs, themeButton } from './bar.ts';
 import { byId, toast } from './dom.ts';
 import { manifest, problemOf, start } from './engine.ts';
@@ -51,6 +52,7 @@ async function goTo(id: string, store: Store, lazy: LazyLabs): Promise<void> {
   await lazy.open(id);
   if (journey !== journeys) return;
   byId(id).scrollIntoView({ behavior });
+  arrive(byId(id));
   // Who came by keyboard goes on from there, not from the bar.
   document.getElementById(`${id}-title`)?.focus({ preventScroll: true });
 }
@@ -78,16 +80,28 @@ async function unpacked(): Promise<string | undefined> {
   return hash;
 }
 
-function connect(store: Store, lazy: LazyLabs): void {
-  store.onCommit = (state: State): void => {
+/** States on their way into the history: an entry takes up to 5 ms, which the frame that answers a key need not wait for. */
+const committed: State[] = [];
+function record(): void {
+  for (const state of committed.splice(0)) {
     const address = writeAddress(state, manifest);
     if (address !== location.hash) history.pushState(null, '', address);
+  }
+}
+
+function connect(store: Store, lazy: LazyLabs): void {
+  store.onCommit = (state: State): void => {
+    committed.push(state);
+    if (committed.length === 1) requestAnimationFrame(() => setTimeout(record));
   };
   let unpacking = '';
   const take = (hash: string): void => {
     const { state, problems } = readAddress(hash, manifest);
     problems.forEach(toast);
     journeys += 1;
+    // Who goes elsewhere leaves what is not yet recorded.
+    committed.length = 0;
+    leave();
     store.set(state, false);
   };
   const follow = (): void => {

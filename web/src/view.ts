@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// When something is drawn. What is in view: in the next frame, or in pieces after it. What is not: at rest, piece by piece. The newest
-// state wins, and what has begun is finished first, so that a figure moves while a slider does.
-import { framed } from './dom.ts';
+// When something is drawn. What is in view: in the next frame where it fits in, else right after it, so that the frame shows the
+// control that moved. What is not in view: at rest, piece by piece. The newest state wins, and what has begun is finished first, so
+// that a figure moves while a slider does.
+import { framed, frameTook } from './dom.ts';
 
 /** Draws all at once, or in pieces of a few milliseconds between which the page takes input. */
 type Work = (() => void) | (() => Iterator<unknown>);
@@ -28,6 +29,9 @@ const open = new Set<Job>();
 const jobs = new WeakMap<Element, Job[]>();
 const far = new WeakSet<Element>();
 
+/** What is drawn within one frame may take this long in all, in ms: more holds up the frame that answers a key, and 100 are its limit. */
+const frameBudget = 30;
+
 class Job {
   #stale = false;
   #pieces: Iterator<unknown> | undefined;
@@ -35,16 +39,20 @@ class Job {
   framed = false;
   readonly #frame = framed(() => {
     this.framed = false;
-    if (this.late) pump();
+    if (this.late || frameTook() + this.#takes >= frameBudget) pump();
     else this.now();
   });
+  /** What the last drawing took, in ms; that of a lab may be long before it is known. */
+  #takes: number;
+  #taken = 0;
 
   constructor(
     private readonly element: Element,
     private readonly work: Work,
-    private readonly late: boolean,
+    readonly late: boolean,
   ) {
     jobs.set(element, [...(jobs.get(element) ?? []), this]);
+    this.#takes = element.classList.contains('lab-body') ? frameBudget : 0;
   }
   get near(): boolean {
     return !far.has(this.element);
@@ -64,6 +72,7 @@ class Job {
   /** One piece. */
   step(): void {
     const pieces = this.#pieces;
+    const start = performance.now();
     this.#pieces = undefined;
     try {
       if (pieces) this.#pieces = pieces.next().done ? undefined : pieces;
@@ -72,6 +81,11 @@ class Job {
         this.#pieces = this.work() ?? undefined;
       }
     } finally {
+      this.#taken += performance.now() - start;
+      if (!this.#pieces) {
+        this.#takes = this.#taken;
+        this.#taken = 0;
+      }
       if (!this.#pieces && !this.#stale) open.delete(this);
       tell();
     }
@@ -98,7 +112,8 @@ function pump(): void {
   post(() => {
     posted.delete(priority);
     const left = [...open].filter((job) => !job.framed);
-    const job = left.find(({ near }) => near) ?? left[0];
+    const job =
+      left.find(({ near, late }) => near && !late) ?? left.find(({ near }) => near) ?? left[0];
     try {
       job?.step();
     } finally {

@@ -15,7 +15,7 @@ import { effective, optionsOf, type Settings, valueWidth } from '../model/settin
 import { limit, type Placing, range, transpose } from './cells.ts';
 import { ofDistances } from './distances.ts';
 import { ofRotation } from './rotation.ts';
-import type { Spread } from './spread.ts';
+import type { Around } from './spread.ts';
 
 export interface Curve {
   readonly name: string;
@@ -43,7 +43,7 @@ export interface Picture {
   /** Of an encoding that makes rows wider: by how much. */
   readonly growth?: number;
   /** Of turning pairs, where it was asked for: how far other vectors than those of the curve may agree. */
-  readonly spread?: Spread;
+  readonly around?: Around;
 }
 
 function ofEmbeddings(place: Placing, encoding: Encoding, columns: number): Picture {

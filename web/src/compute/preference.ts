@@ -99,15 +99,17 @@ function logits(
   });
 }
 
-export function preferenceOf(
+/** One call of attention after the other. */
+export function* preferenceInParts(
   engine: Engine,
   info: EncodingInfo,
   settings: Settings,
   length: number,
   side: number,
-): Preference {
+): Generator<void, Preference> {
   const tokens = tokensWithin(info, settings, length);
   const row = logits(engine, info, settings, tokens, [tokens - 1]);
+  yield;
   const few = Math.min(side, tokensWithin(info, settings, side));
   const square = Float32Array.from(
     logits(
@@ -133,4 +135,9 @@ export function preferenceOf(
     toeplitz: toeplitzScore(square, few),
     ...(pairs ? { pairs } : {}),
   };
+}
+
+export function preferenceOf(...asked: Parameters<typeof preferenceInParts>): Preference {
+  const parts = preferenceInParts(...asked);
+  for (let part = parts.next(); ; part = parts.next()) if (part.done) return part.value;
 }

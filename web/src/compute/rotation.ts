@@ -5,7 +5,15 @@ import type { EncodingInfo } from '../model/manifest.ts';
 import { effective, type Settings } from '../model/settings.ts';
 import { limit, type Placing, transpose } from './cells.ts';
 import type { Picture } from './picture.ts';
-import { spreadInWords, spreadOf, type Turning } from './spread.ts';
+import { around, spreadInWords, type Turning } from './spread.ts';
+
+/** The same vector `rows` times. Doubled: setting thousands of short rows takes longer than turning them. */
+function repeated(vector: Float32Array, rows: number): Float32Array {
+  const data = new Float32Array(rows * vector.length);
+  data.set(vector);
+  for (let done = vector.length; done < data.length; done *= 2) data.copyWithin(done, 0, done);
+  return data;
+}
 
 /** Turns the unit vector of every pair and reads its cosine back. */
 export function ofRotation(
@@ -31,8 +39,7 @@ export function ofRotation(
   const firstOf = (pair: number): number => (layout === 'half' ? pair : 2 * pair);
   /** The same vector at `count` places in every head, turned; of that the head drawn. */
   const turned = (vector: Float32Array, count: number, role: 'query' | 'key'): Float32Array => {
-    const data = new Float32Array(heads * count * headDim);
-    for (let row = 0; row < heads * count; row += 1) data.set(vector, row * headDim);
+    const data = repeated(vector, heads * count);
     const shape = named === undefined ? [count, headDim] : [heads, count, headDim];
     return encoding
       .rotate({ shape, data }, place(0, count), { role })
@@ -65,26 +72,27 @@ export function ofRotation(
     agreement[column] = dot / size;
   }
   const turning = (): Turning => {
-    const [real, imaginary] = [
-      new Float64Array(columns * pairs),
-      new Float64Array(columns * pairs),
-    ];
     const start = turned(units, 1, 'key');
     const second = layout === 'half' ? pairs : 1;
-    for (let column = 0; column < columns; column += 1)
-      for (let pair = 0; pair < pairs; pair += 1) {
-        const at = firstOf(pair);
-        const [x, y] = [
-          angles[column * width + at] as number,
-          angles[column * width + at + second] as number,
-        ];
-        const [u, v] = [start[at] as number, start[at + second] as number];
-        real[column * pairs + pair] = x * u + y * v;
-        imaginary[column * pairs + pair] = y * u - x * v;
-      }
-    return { headDim, pairs, columns, real, imaginary };
+    return {
+      headDim,
+      pairs,
+      columns,
+      at: (column, real, imaginary) => {
+        for (let pair = 0; pair < pairs; pair += 1) {
+          const at = firstOf(pair);
+          const [x, y] = [
+            angles[column * width + at] as number,
+            angles[column * width + at + second] as number,
+          ];
+          const [u, v] = [start[at] as number, start[at + second] as number];
+          real[pair] = x * u + y * v;
+          imaginary[pair] = y * u - x * v;
+        }
+      },
+    };
   };
-  const spread = spreading && !grows ? spreadOf(turning()) : undefined;
+  const surrounded = spreading && !grows ? around(turning()) : undefined;
   return {
     columns,
     rows,
@@ -102,7 +110,7 @@ export function ofRotation(
         ? 'Map: the cosine of the angle at which each channel, now the length of a pair, points at a position.'
         : 'Map: the cosine of the angle by which each pair of channels turns at a position.',
       'Curve: a vector of ones at position δ times the same at position 0, over the width: (1/n) Σ cos(ωᵢ δ).',
-      ...(spread ? spreadInWords(spread, columns) : []),
+      ...(surrounded ? spreadInWords(surrounded, columns) : []),
       ...(named === undefined
         ? []
         : [
@@ -111,6 +119,6 @@ export function ofRotation(
     ],
     ...(named === undefined ? {} : { head }),
     ...(grows ? { growth } : {}),
-    ...(spread ? { spread } : {}),
+    ...(surrounded ? { around: surrounded } : {}),
   };
 }

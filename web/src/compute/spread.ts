@@ -2,22 +2,25 @@
 // What two vectors may score at a distance, once their pairs of channels have turned: at most, and as a rule.
 import { hash, normal } from '../model/random.ts';
 
-/** Per pair and column, what turning multiplies the product of a query's pair and a key's by, as a complex number. */
+/** What turning multiplies the product of a query's pair and a key's by, as a complex number. */
 export interface Turning {
   readonly headDim: number;
   readonly pairs: number;
   readonly columns: number;
-  /** [columns, pairs] */
-  readonly real: Float64Array;
-  readonly imaginary: Float64Array;
+  /** Writes that of every pair at a column: kept for all columns they would be 4 MB for 8192 of 32 pairs, made anew at each drawing. */
+  at(column: number, real: Float64Array, imaginary: Float64Array): void;
 }
 export interface Spread {
   /** Per column: |Σ exp(iωδ)| over the number of pairs, those that do not turn counted in. */
   readonly envelope: Float64Array;
   /** Per column: of the scores of random unit vectors. Undefined where the head is too wide to draw them. */
   readonly random: { readonly mean: Float64Array; readonly deviation: Float64Array } | undefined;
-  /** The columns at which random vectors were scored; on others stands what lies between. */
+}
+/** A spread takes as long as the picture it surrounds, so it is reckoned when it is first asked for. */
+export interface Around {
+  /** The columns at which random vectors are scored; on others stands what lies between. 0 where none are drawn. */
   readonly scored: number;
+  spread(): Spread;
 }
 
 export const draws = 2000;
@@ -26,12 +29,14 @@ const widest = 256;
 /** The sums of a column take as long as a row of products, so where there are more columns these many stand for all. */
 const mostScored = 256;
 
-export function envelopeOf({ headDim, pairs, columns, real, imaginary }: Turning): Float64Array {
+export function envelopeOf({ headDim, pairs, columns, at }: Turning): Float64Array {
   const atRest = headDim / 2 - pairs;
+  const [real, imaginary] = [new Float64Array(pairs), new Float64Array(pairs)];
   return Float64Array.from({ length: columns }, (_, column) => {
     let x = atRest;
     let y = 0;
-    for (let i = column * pairs; i < (column + 1) * pairs; i += 1) {
+    at(column, real, imaginary);
+    for (let i = 0; i < pairs; i += 1) {
       x += real[i] as number;
       y += imaginary[i] as number;
     }
@@ -87,12 +92,14 @@ let latest: Moments | undefined;
 
 /** Mean and deviation of the scores at one column, from what the draws sum to. */
 function scoresAt({ mean, products }: Moments, turning: Turning, column: number): [number, number] {
-  const { pairs, real, imaginary } = turning;
+  const { pairs } = turning;
   const size = mean.length;
   const turned = new Float64Array(size).fill(1);
+  const [real, imaginary] = [new Float64Array(pairs), new Float64Array(pairs)];
+  turning.at(column, real, imaginary);
   for (let pair = 0; pair < pairs; pair += 1) {
-    turned[2 * pair] = real[column * pairs + pair] as number;
-    turned[2 * pair + 1] = imaginary[column * pairs + pair] as number;
+    turned[2 * pair] = real[pair] as number;
+    turned[2 * pair + 1] = imaginary[pair] as number;
   }
   let first = 0;
   let second = 0;
@@ -107,12 +114,11 @@ function scoresAt({ mean, products }: Moments, turning: Turning, column: number)
   return [first, Math.sqrt(Math.max(0, second - first * first))];
 }
 
-export function spreadOf(turning: Turning): Spread {
+function spreadOf(turning: Turning, scored: number): Spread {
   const { headDim, pairs, columns } = turning;
   const envelope = envelopeOf(turning);
-  if (headDim > widest) return { envelope, random: undefined, scored: 0 };
+  if (scored === 0) return { envelope, random: undefined };
   if (latest?.headDim !== headDim || latest.pairs !== pairs) latest = momentsOf(headDim, pairs);
-  const scored = Math.min(columns, mostScored);
   const mean = new Float64Array(columns);
   const deviation = new Float64Array(columns);
   let before = 0;
@@ -127,13 +133,26 @@ export function spreadOf(turning: Turning): Spread {
     }
     before = column;
   }
-  return { envelope, random: { mean, deviation }, scored };
+  return { envelope, random: { mean, deviation } };
+}
+
+export function around(turning: Turning): Around {
+  const { headDim, columns } = turning;
+  const scored = headDim > widest ? 0 : Math.min(columns, mostScored);
+  let found: Spread | undefined;
+  return {
+    scored,
+    spread() {
+      found ??= spreadOf(turning, scored);
+      return found;
+    },
+  };
 }
 
 /** Under the plot, where it was drawn. */
-export const spreadInWords = ({ random, scored }: Spread, columns: number): string[] => [
+export const spreadInWords = ({ scored }: Around, columns: number): string[] => [
   'Dashed: its envelope, |Σ exp(iωᵢ δ)| over the number of pairs; the curve swings within it.',
-  ...(random
+  ...(scored > 0
     ? [
         `Band: the score of ${draws.toLocaleString('en')} pairs of random vectors of length 1, its mean ± one standard deviation${
           scored < columns ? `, at ${scored} of the distances and straight between them` : ''

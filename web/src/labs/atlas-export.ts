@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What leaves the atlas: the map and the curve on screen, each as numbers and as pictures.
 import type { Picture } from '../compute/picture.ts';
+import type { Spread } from '../compute/spread.ts';
 import { h } from '../dom.ts';
 import type { Window } from '../draw/cursor.ts';
 import { centred, paint } from '../draw/raster.ts';
@@ -21,14 +22,25 @@ export interface Shown {
   readonly version: string;
 }
 
-/** The curves, and what is drawn around them. */
-function columnsOf({ curves, spread }: Picture): { name: string; values: Float64Array }[] {
-  const { mean, deviation } = spread?.random ?? {};
+interface Column {
+  readonly name: string;
+  at(line: number): number | undefined;
+}
+/** The curves, and what is drawn around them; that is reckoned only once somebody reads it. */
+function columnsOf({ curves, around }: Picture): Column[] {
+  const column = (name: string, of: (spread: Spread) => Float64Array | undefined): Column => ({
+    name,
+    at: (line) => around && of(around.spread())?.[line],
+  });
   return [
-    ...curves,
-    ...(spread ? [{ name: 'envelope', values: spread.envelope }] : []),
-    ...(mean ? [{ name: 'mean of random vectors', values: mean }] : []),
-    ...(deviation ? [{ name: 'deviation of random vectors', values: deviation }] : []),
+    ...curves.map(({ name, values }) => ({ name, at: (line: number) => values[line] })),
+    ...(around ? [column('envelope', ({ envelope }) => envelope)] : []),
+    ...(around?.scored
+      ? [
+          column('mean of random vectors', ({ random }) => random?.mean),
+          column('deviation of random vectors', ({ random }) => random?.deviation),
+        ]
+      : []),
   ];
 }
 
@@ -45,7 +57,7 @@ export function numbersOf(info: EncodingInfo, picture: Picture): TableData {
       ...Array.from({ length: picture.rows }, (_, row) => `${picture.rowName} ${row}`),
     ],
     cell: (line, column) =>
-      extra[column]?.values[line] ??
+      extra[column]?.at(line) ??
       picture.cells[(column - extra.length) * picture.columns + line] ??
       Number.NaN,
   };
@@ -60,7 +72,7 @@ function curveNumbers(info: EncodingInfo, picture: Picture): TableData {
     lineName: 'distance',
     lineText: (line) => String(picture.first + line),
     columns: columns.map(({ name }) => name),
-    cell: (line, column) => columns[column]?.values[line] ?? Number.NaN,
+    cell: (line, column) => columns[column]?.at(line) ?? Number.NaN,
   };
 }
 

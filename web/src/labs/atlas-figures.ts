@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The picture of an encoding as a map and as curves, in one frame: a distance stands at the same place in both.
 import type { Picture } from '../compute/picture.ts';
+import type { Spread } from '../compute/spread.ts';
 import type { Band } from '../draw/band.ts';
 import type { Window } from '../draw/cursor.ts';
 import type { CurveData } from '../draw/curve.ts';
@@ -45,7 +46,7 @@ export function mapOf(
   };
 }
 
-const bandOf = ({ spread }: Picture): Band | undefined => {
+const bandOf = (spread: Spread | undefined): Band | undefined => {
   const { mean, deviation } = spread?.random ?? {};
   if (!mean || !deviation) return undefined;
   return {
@@ -59,12 +60,13 @@ export function curvesOf(
   settings: Settings,
   picture: Picture,
   logarithmic: boolean,
+  spread: Spread | undefined,
 ): CurveData {
   const trained = trainedLength(info, settings);
-  const band = bandOf(picture);
+  const band = bandOf(spread);
   return {
     ...(band ? { band } : {}),
-    ...(picture.spread ? { envelope: picture.spread.envelope } : {}),
+    ...(spread ? { envelope: spread.envelope } : {}),
     ...(trained === undefined
       ? {}
       : { mark: { at: trained, name: `trained ${grouped(trained)}` } }),
@@ -79,4 +81,18 @@ export function curvesOf(
     columnName: 'distance δ',
     label: curveSentence(info, picture),
   };
+}
+
+/** What stands around the curve: of this picture once it is reckoned, until then what stood around the one before on the same axis. */
+export class Surroundings {
+  #last: { info: EncodingInfo; picture: Picture; spread: Spread } | undefined;
+
+  of(info: EncodingInfo, picture: Picture): Spread | undefined {
+    const last = this.#last;
+    const fits = picture.around && last?.info === info && last.picture.columns === picture.columns;
+    return fits ? last?.spread : undefined;
+  }
+  reckon(info: EncodingInfo, picture: Picture): void {
+    if (picture.around) this.#last = { info, picture, spread: picture.around.spread() };
+  }
 }

@@ -21,7 +21,7 @@ import { isDark, onTheme } from '../theme.ts';
 import { drawing } from '../view.ts';
 import { atlasCursor } from './atlas-cursor.ts';
 import { curveExports, mapExports, numbersOf, type Shown } from './atlas-export.ts';
-import { curvesOf, mapOf } from './atlas-figures.ts';
+import { curvesOf, mapOf, Surroundings } from './atlas-figures.ts';
 import { atlasListen } from './atlas-listen.ts';
 import { atlasQuestion } from './atlas-question.ts';
 import { facts } from './facts.ts';
@@ -58,6 +58,9 @@ export class AtlasLab {
   readonly #redraw = drawing(byId('atlas-body'), () => this.#draw());
   /** Measured through attention, which takes as long as the map: it comes after that. */
   readonly #redrawFacts = drawing(this.#facts, () => this.#drawFacts(), true);
+  /** As long again as the curve itself. */
+  readonly #redrawAround = drawing(this.#curves.stage.root, () => this.#drawAround(), true);
+  readonly #around = new Surroundings();
   #picture: Picture | undefined;
   #pictured: EncodingInfo | undefined;
   #factsOf = '';
@@ -67,8 +70,9 @@ export class AtlasLab {
     private readonly store: Store,
   ) {
     this.#gallery = new Gallery(engine, (id) => store.set({ encoding: id, settings: untouched }));
-    this.#controls = new EncodingControls((settings, committed) =>
-      store.set({ settings }, committed),
+    this.#controls = new EncodingControls(
+      () => store.get().settings,
+      (settings, committed) => store.set({ settings }, committed),
     );
     this.#length = new NumberControl(
       'length',
@@ -147,7 +151,8 @@ export class AtlasLab {
       this.#gallery.draw(isDark());
       this.#redraw();
     });
-    this.#draw();
+    this.#redraw();
+    this.#redraw.now();
     this.#gallery.draw(isDark());
     offer('atlas', () => this.#code());
   }
@@ -193,7 +198,15 @@ export class AtlasLab {
     this.#curves.stage.root.classList.toggle('stale', problem !== undefined);
     if (!this.#picture) return;
     this.#show(state, info, this.#picture);
+    if (this.#picture.around) this.#redrawAround();
     this.#redrawFacts();
+  }
+  #drawAround(): void {
+    const state = this.store.get();
+    const info = this.#pictured;
+    if (!this.#picture || !info) return;
+    this.#around.reckon(info, this.#picture);
+    this.#showCurves(state, info, this.#picture);
   }
   #drawFacts(): void {
     const { settings } = this.store.get();
@@ -237,7 +250,7 @@ export class AtlasLab {
     const width = this.#map.stage.size.width || 600;
     const map = mapOf(info, picture, this.#window, width, isDark());
     this.#map.show(map);
-    this.#curves.show(curvesOf(info, state.settings, picture, state.logarithmic));
+    this.#showCurves(state, info, picture);
     this.#legend.show(picture.cellName, map.range, map.colours);
     this.#table.show(numbersOf(info, picture));
     this.#definitions.replaceChildren(
@@ -246,6 +259,11 @@ export class AtlasLab {
     );
     setText(this.#notice, atlasNotice(info, picture));
     this.#point(false);
+  }
+
+  #showCurves({ settings, logarithmic }: State, info: EncodingInfo, picture: Picture): void {
+    const around = this.#around.of(info, picture);
+    this.#curves.show(curvesOf(info, settings, picture, logarithmic, around));
   }
 
   #point(speak = true): void {
@@ -279,7 +297,7 @@ export class AtlasLab {
   }
   /** What is on screen; nothing is, before the first picture that works. */
   #shown(): Shown | undefined {
-    this.#redraw.now();
+    for (const late of [this.#redraw, this.#redrawAround, this.#curves.stage.redraw]) late.now();
     const state = this.store.get();
     const picture = this.#picture;
     if (!picture) return undefined;

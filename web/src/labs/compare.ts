@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of the atlas: up to four encodings of any kind on one axis, and how relative each is.
-import { type Preference, preferenceOf } from '../compute/preference.ts';
+import { type Preference, preferenceInParts } from '../compute/preference.ts';
 import { box, byId, h } from '../dom.ts';
 import { centred, paint } from '../draw/raster.ts';
 import { grouped } from '../draw/scale.ts';
@@ -97,10 +97,10 @@ class Compare {
     const usual = usualBeside(this.store.get().encoding).join();
     this.store.put({ others: others === usual ? '' : others || '-' });
   }
-  #measure(info: EncodingInfo, settings: Settings, length: number): Preference {
+  *#measure(info: EncodingInfo, settings: Settings, length: number): Generator<void, Preference> {
     const kept = this.#kept.get(info.id);
     if (kept && kept.settings === settings && kept.length === length) return kept.found;
-    const found = preferenceOf(this.engine, info, settings, length, side);
+    const found = yield* preferenceInParts(this.engine, info, settings, length, side);
     this.#kept.set(info.id, { settings, length, found });
     return found;
   }
@@ -123,7 +123,7 @@ class Compare {
       const one = { letter: letters[i] as string, look: i, info };
       try {
         const settings = i === 0 ? state.settings : untouched;
-        sides.push({ ...one, found: this.#measure(info, settings, length) });
+        sides.push({ ...one, found: yield* this.#measure(info, settings, length) });
       } catch (error) {
         sides.push({ ...one, problem: problemOf(error).message });
       }

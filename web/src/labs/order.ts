@@ -58,7 +58,7 @@ export class OrderLab {
   readonly #strips = box('strips-box');
   readonly #attention: AttentionView;
   readonly #problem = h('p', { class: 'control-error', role: 'alert', hidden: true });
-  readonly #redraw = drawing(byId('order-body'), () => this.#draw());
+  readonly #redraw = drawing(byId('order-body'), () => this.#pieces());
   readonly #body = document.createDocumentFragment();
 
   constructor(
@@ -201,9 +201,6 @@ export class OrderLab {
     );
   }
 
-  #draw(): void {
-    for (const _ of this.#pieces());
-  }
   /** In pieces, each of a few milliseconds; between those of the first drawing the page answers to its visitor. */
   *#pieces(): Generator<void> {
     const state = this.store.get();

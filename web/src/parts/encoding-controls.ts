@@ -85,13 +85,15 @@ function subsets([first, ...rest]: readonly string[]): string[] {
 export class EncodingControls {
   readonly root = box('controls');
   #info: EncodingInfo | undefined;
-  #settings: Settings | undefined;
   #controls: { control: Control; show(settings: Settings): void }[] = [];
 
-  constructor(private readonly report: Report) {}
+  /** What a change begins with is asked for, since two may come before the first is drawn. */
+  constructor(
+    private readonly current: () => Settings,
+    private readonly report: Report,
+  ) {}
 
   show(info: EncodingInfo, settings: Settings, problem: Problem | undefined): boolean {
-    this.#settings = settings;
     if (this.#info !== info) this.#build(info);
     for (const { control, show } of this.#controls) {
       show(settings);
@@ -220,14 +222,14 @@ export class EncodingControls {
   }
 
   #change(field: FieldInfo, value: FieldValue | undefined, committed: boolean): void {
-    const settings = this.#settings as Settings;
+    const settings = this.current();
     const { [field.name]: _, ...others } = settings.fields;
     const kept =
       value === undefined || stands(field, value) ? others : { ...others, [field.name]: value };
     this.report({ ...settings, fields: kept }, committed);
   }
   #resize(name: string, value: number | undefined, committed: boolean): void {
-    const settings = this.#settings as Settings;
+    const settings = this.current();
     const { [name]: _, ...others } = settings.sizes;
     this.report(
       { ...settings, sizes: value === undefined ? others : { ...others, [name]: value } },
@@ -235,7 +237,7 @@ export class EncodingControls {
     );
   }
   #include(name: string, included: boolean): void {
-    const settings = this.#settings as Settings;
+    const settings = this.current();
     const others = settings.included.filter((other) => other !== name);
     this.report({ ...settings, included: included ? [...others, name] : others }, true);
   }

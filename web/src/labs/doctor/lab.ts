@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 4: what a model's configuration says about positions, what it does not, and who reads it wrongly.
-import { box, byId, framed, h, setText, toast } from '../../dom.ts';
+import { box, byId, h, setText, toast } from '../../dom.ts';
 import type { Engine } from '../../engine.ts';
-import { longestShared } from '../../model/keys.ts';
+import { differ, longestShared } from '../../model/keys.ts';
 import type { State, Store } from '../../model/state.ts';
 import { ChoiceControl } from '../../parts/control.ts';
 import { PlotPanel } from '../../parts/plot-panel.ts';
 import { offer } from '../../parts/programs.ts';
 import { copy } from '../../parts/save.ts';
+import { drawing } from '../../view.ts';
 import { readingCode, torchCode } from './code.ts';
 import { differences, differenceTable } from './difference.ts';
 import { FileOffer } from './file-offer.ts';
@@ -46,7 +47,7 @@ class ConfigLab {
     role: 'region',
     'aria-label': 'Differences',
   });
-  readonly #redraw = framed(() => this.#draw());
+  readonly #redraw = drawing(byId('config-body'), () => this.#draw());
   #kindControl: ChoiceControl | undefined;
   #kindNames = '';
   /** The values of the address that the texts stand for. */
@@ -127,7 +128,8 @@ class ConfigLab {
       ),
     );
     store.subscribe((state, previous) => {
-      if (state.values !== previous.values) void this.#follow(state);
+      if (differ(state.values, previous.values, 'cfg', 'base', 'at', 'kind', 'lenient'))
+        void this.#follow(state);
     });
   }
 
@@ -286,6 +288,7 @@ class ConfigLab {
   }
 
   #code(write: (text: string, one: KindRead, lenient: boolean) => string): string {
+    this.#redraw.now();
     const one = this.#current?.one;
     return one ? write(this.#input.field.value, one, this.store.get().values.lenient) : '';
   }

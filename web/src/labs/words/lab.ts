@@ -283,7 +283,8 @@ class WordsLab {
   }
   async start(): Promise<void> {
     await this.#source.load(this.store.get().values.trained);
-    this.#draw();
+    this.#redraw();
+    this.#redraw.now();
     offer('words', () => this.#code(0));
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three maps under one cursor: A, B, and what A has more than B.
-import { centred, rangeOf } from '../../draw/raster.ts';
+import { centred, type Range, rangeOf } from '../../draw/raster.ts';
 import { diverging, sequential } from '../../model/colour.ts';
 import type { SquareMapsData } from '../../parts/square-maps.ts';
 import { percent } from './text.ts';
@@ -15,19 +15,28 @@ export interface MapsData {
 }
 
 export function mapsOf({ words, a, b, names, place, dark }: MapsData): SquareMapsData {
-  const difference = a.map((weight, i) => weight - (b[i] as number));
+  const difference = new Float32Array(a.length);
+  for (let i = 0; i < a.length; i += 1) difference[i] = (a[i] as number) - (b[i] as number);
   const plain = sequential(dark);
+  const ranges = [a, b, difference].map(rangeOf) as [Range, Range, Range];
   // One scale for both, so that equal shades are equal weights.
-  const range = { low: 0, high: Math.max(rangeOf(a).high, rangeOf(b).high, 1e-9) };
-  const label = (title: string, cells: Float32Array): string =>
-    `${title}: attention among ${words.length} words, from ${percent(rangeOf(cells).low)} to ${percent(rangeOf(cells).high)}. Enter chooses the word that looks.`;
+  const range = { low: 0, high: Math.max(ranges[0].high, ranges[1].high, 1e-9) };
+  const label = (title: string, { low, high }: Range): string =>
+    `${title}: attention among ${words.length} words, from ${percent(low)} to ${percent(high)}. Enter chooses the word that looks.`;
   return {
     words,
     place,
     looks: [
       ...[a, b].map((cells, i) => {
         const title = `${'AB'[i]}: ${names[i]}`;
-        return { title, name: 'weight', cells, range, colours: plain, label: label(title, cells) };
+        return {
+          title,
+          name: 'weight',
+          cells,
+          range,
+          colours: plain,
+          label: label(title, ranges[i] as Range),
+        };
       }),
       {
         title: 'A − B',
@@ -35,7 +44,7 @@ export function mapsOf({ words, a, b, names, place, dark }: MapsData): SquareMap
         cells: difference,
         range: centred(difference),
         colours: diverging(dark),
-        label: label('A − B', difference),
+        label: label('A − B', ranges[2]),
       },
     ],
     readout: (row, column) => {
