@@ -269,7 +269,7 @@ describe('Lab 1', () => {
         ?.at(-1),
     ).toBe(-1.5);
     const { rows } = JSON.parse(await text(curve, 'JSON'));
-    expect(rows.at(-1)).toMatchObject({ distance: '3', 'head 0': -1.5 });
+    expect(rows.at(-1)).toMatchObject({ distance: 3, 'head 0': -1.5 });
     expect(await text(curve, 'SVG')).toMatch(/<svg[^>]*>.*<path/);
     expect((await saved(page, curve, 'PNG')).subarray(1, 4).toString()).toBe('PNG');
     expect(complaints).toEqual([]);
