@@ -38,7 +38,12 @@ export async function listening(address: string): Promise<{ address: string; end
   const server = createServer(async (request, response) => {
     if (request.url === script)
       return response.setHeader('Content-Type', 'text/javascript').end(`(${listen})()`);
-    const answer = await fetch(origin + request.url);
+    // A connection that the host kept may be closed by it just then: asked once more, on a new one.
+    const ask = () => fetch(origin + request.url);
+    const answer = await ask()
+      .catch(ask)
+      .catch(() => undefined);
+    if (!answer) return response.destroy();
     response.statusCode = answer.status;
     for (const name of passed) response.setHeader(name, answer.headers.get(name) ?? '');
     if (!answer.headers.get('content-type')?.startsWith('text/html'))

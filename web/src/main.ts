@@ -80,27 +80,16 @@ async function unpacked(): Promise<string | undefined> {
   return hash;
 }
 
-/** States on their way into the history: an entry takes up to 5 ms, which the frame that answers a key need not wait for. */
-const committed: State[] = [];
-function record(): void {
-  for (const state of committed.splice(0)) {
-    const address = writeAddress(state, manifest);
-    if (address !== location.hash) history.pushState(null, '', address);
-  }
-}
-
 function connect(store: Store, lazy: LazyLabs): void {
   store.onCommit = (state: State): void => {
-    committed.push(state);
-    if (committed.length === 1) requestAnimationFrame(() => setTimeout(record));
+    const address = writeAddress(state, manifest);
+    if (address !== location.hash) history.pushState(null, '', address);
   };
   let unpacking = '';
   const take = (hash: string): void => {
     const { state, problems } = readAddress(hash, manifest);
     problems.forEach(toast);
     journeys += 1;
-    // Who goes elsewhere leaves what is not yet recorded.
-    committed.length = 0;
     leave();
     store.set(state, false);
   };

@@ -21,10 +21,10 @@ export const theme = (): Theme => current;
 export const isDark = (): boolean => (current === 'system' ? dark.matches : current === 'dark');
 export const onTheme = (listener: () => void): number => listeners.push(listener);
 
-/** System, light, dark, and round again. New colours for every element in view come after the frame that shows the button's new name. */
+/** System, light, dark, and round again. */
 export function nextTheme(): Theme {
   current = current === 'system' ? 'light' : current === 'light' ? 'dark' : 'system';
   remember(key, current === 'system' ? undefined : current);
-  requestAnimationFrame(() => setTimeout(apply));
+  apply();
   return current;
 }
