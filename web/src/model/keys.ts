@@ -18,7 +18,8 @@ const number = (fallback: number, least: number, most: number, whole = false): K
   read: (given) => {
     const value = given.trim() === '' ? Number.NaN : Number(given);
     const fits = value >= least && value <= most && (!whole || Number.isInteger(value));
-    return fits ? value : undefined;
+    // −0 is written as 0, so it is read as 0.
+    return fits ? value + 0 : undefined;
   },
   write: String,
 });
