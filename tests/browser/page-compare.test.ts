@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The atlas, side by side: encodings of every kind on one axis, and how relative each is.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encodings, load } from '../../dist/index.node.js';
 import { type Ladder, ladderOf } from '../../web/src/compute/ladder.ts';
-import { preferenceOf, toeplitzScore } from '../../web/src/compute/preference.ts';
+import {
+  type Preference,
+  preferenceInParts,
+  toeplitzScore,
+} from '../../web/src/compute/preference.ts';
 import { wavesOf } from '../../web/src/compute/waves.ts';
 import type { Engine } from '../../web/src/engine.ts';
 import { ladderNotice, wavelessNotices } from '../../web/src/labs/ladder-notice.ts';
@@ -12,17 +15,20 @@ import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { normal } from '../../web/src/model/random.ts';
 import { untouched } from '../../web/src/model/settings.ts';
 import { toneOf } from '../../web/src/parts/sound.ts';
+import { engine, infoOf, manifest } from './computed.ts';
 import { columnsOf, PageDriver, saved, settled, suitsEverybody } from './page-driver.ts';
 
-const manifest = encodings as unknown as readonly EncodingInfo[];
-const engine = (await load()) as unknown as Engine;
-const infoOf = (id: string) => manifest.find((info) => info.id === id) as EncodingInfo;
-const of = (id: string) => preferenceOf(engine, infoOf(id), untouched, 64, 16);
+/** All parts at once. */
+function preferenceOf(info: EncodingInfo): Preference {
+  const parts = preferenceInParts(engine, info, untouched, 64, 16);
+  for (let part = parts.next(); ; part = parts.next()) if (part.done) return part.value;
+}
+const of = (id: string) => preferenceOf(infoOf(id));
 
 describe('the preference for a place', () => {
   it('is finite for every encoding, and nothing at the token itself', () => {
     for (const info of manifest) {
-      const { byDistance, toeplitz } = preferenceOf(engine, info, untouched, 64, 16);
+      const { byDistance, toeplitz } = preferenceOf(info);
       expect(byDistance.every(Number.isFinite), info.id).toBe(true);
       expect(byDistance[0], info.id).toBeCloseTo(0, 6);
       expect(toeplitz, info.id).toBeLessThanOrEqual(1);

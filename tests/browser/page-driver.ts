@@ -247,3 +247,14 @@ export function columnsOf(csv: string): Map<string, number[]> {
     .map((line) => line.split(','));
   return new Map(head?.map((name, i) => [name, rows.map((row) => Number(row[i]))]));
 }
+
+/** All weights that Lab 3 saves, by column. */
+export const savedWeights = async (page: Page): Promise<Map<string, number[]>> =>
+  columnsOf((await saved(page, '#words-body', 'All weights as CSV')).toString());
+
+/** The number in a tile of Lab 3, in full precision. */
+export async function wordsTile(page: Page, name: string): Promise<number> {
+  await settled(page);
+  const value = page.locator('#words .tile', { hasText: name }).locator('[data-value]');
+  return Number(await value.getAttribute('data-value'));
+}

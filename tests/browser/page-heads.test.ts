@@ -5,41 +5,38 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encodings, load } from '../../dist/index.node.js';
+import { load } from '../../dist/index.node.js';
 import { type Part, weightsOf } from '../../web/src/compute/words.ts';
-import type { Engine } from '../../web/src/engine.ts';
 import { earlier, looksLike, runsLike } from '../../web/src/labs/train/earlier.ts';
 import { usualPupils } from '../../web/src/labs/train/pupils.ts';
 import { questionOf } from '../../web/src/labs/words/measure.ts';
 import { provenanceText, readingOf } from '../../web/src/labs/words/provenance.ts';
 import { trainedCode } from '../../web/src/labs/words/trained-code.ts';
 import { fallbacks } from '../../web/src/model/keys.ts';
-import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { openWeights, WeightsError, weightsFile } from '../../web/src/model/safetensors.ts';
 import type { Package } from '../../web/src/train/decoder.ts';
 import { headsFile, readHeads, type TrainedHeads } from '../../web/src/train/heads.ts';
 import { askedAt, fixed, Run } from '../../web/src/train/run.ts';
 import { askedIn, readSequence, sampleOf } from '../../web/src/train/symbols.ts';
 import { labelsOf, probeOf, sourcesOf, tasks } from '../../web/src/train/tasks.ts';
+import { engine, infoOf, manifest } from './computed.ts';
 import {
-  columnsOf,
   copied,
   goTo,
   type Opened,
   PageDriver,
   patience,
   saved,
+  savedWeights,
   settled,
   suitsEverybody,
+  wordsTile,
 } from './page-driver.ts';
 import { root } from './page-server.ts';
 import { run, runAll } from './programs.ts';
 
-const manifest = encodings as unknown as readonly EncodingInfo[];
-const engine = (await load()) as unknown as Engine;
 const before = await earlier();
 const usual = usualPupils(manifest);
-const infoOf = (id: string) => manifest.find((info) => info.id === id) as EncodingInfo;
 
 const folder = `${root}web/src/labs/words/trained/`;
 const bytesOf = (name: string): Uint8Array =>
@@ -255,12 +252,8 @@ describe('Lab 3 with trained heads', () => {
   });
   afterAll(() => driver?.stop());
   const fetched = () => opened.requests.filter((address) => address.includes('.safetensors'));
-  const tile = async (name: string): Promise<number> => {
-    const value = page.locator('#words .tile', { hasText: name }).locator('[data-value]');
-    return Number(await value.getAttribute('data-value'));
-  };
-  const weights = async (): Promise<Map<string, number[]>> =>
-    columnsOf((await saved(page, '#words-body', 'All weights as CSV')).toString());
+  const tile = (name: string) => wordsTile(page, name);
+  const weights = () => savedWeights(page);
   const about = (one: Page = page) => one.locator('#words-heads-about').textContent();
 
   it('fetches them when chosen, and draws them with what they were trained with', async () => {

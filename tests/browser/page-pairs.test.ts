@@ -4,14 +4,12 @@ import { readFileSync } from 'node:fs';
 import { encode } from 'gpt-tokenizer/encoding/r50k_base';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
-import { encodings, load } from '../../dist/index.node.js';
 import { gpt2Pairs, pairsOf, vocabulary } from '../../web/gpt-2.ts';
 import { keptFiles } from '../../web/keep.ts';
 import { namesOf, type Question, weightsOf } from '../../web/src/compute/words.ts';
-import type { Engine } from '../../web/src/engine.ts';
 import { cutterOf, gpt2 } from '../../web/src/labs/words/tokenizer.ts';
-import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { layerCode } from '../../web/src/parts/layer-code.ts';
+import { engine, infoOf } from './computed.ts';
 import {
   columnsOf,
   copied,
@@ -22,12 +20,10 @@ import {
   saved,
   settled,
   suitsEverybody,
+  wordsTile,
 } from './page-driver.ts';
 import { run } from './programs.ts';
 
-const manifest = encodings as unknown as readonly EncodingInfo[];
-const engine = (await load()) as unknown as Engine;
-const infoOf = (id: string) => manifest.find((info) => info.id === id) as EncodingInfo;
 const pairs = gpt2Pairs();
 const cutter = cutterOf(gpt2(new Uint16Array(pairs.buffer, pairs.byteOffset, pairs.length / 2)));
 
@@ -252,10 +248,7 @@ describe('byte pairs in Lab 3', () => {
     await page.locator('#words').getByRole('button', { name: 'Shuffle the words' }).click();
     await settled(page);
     expect(page.url()).toMatch(/mix=\d(\.\d){7}/);
-    const moved = page.locator('#words .tile', { hasText: 'A when words move' });
-    expect(Number(await moved.locator('[data-value]').getAttribute('data-value'))).toBeGreaterThan(
-      1e-3,
-    );
+    expect(await wordsTile(page, 'A when words move')).toBeGreaterThan(1e-3);
     await page.fill('#words-text', ' Leading space');
     await says(page, '2 tokens');
     expect(await shown(page)).toEqual(['␣Leading', '␣space']);

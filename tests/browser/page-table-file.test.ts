@@ -3,29 +3,24 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { encodings, load } from '../../dist/index.node.js';
 import { fitsLayer, normed, vectorsOf } from '../../web/src/compute/given.ts';
 import { type Question, type Vectors, weightsOf } from '../../web/src/compute/words.ts';
-import type { Engine } from '../../web/src/engine.ts';
 import { likeliest, rowsIn, tablesOf } from '../../web/src/labs/words/table-file.ts';
-import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { normal } from '../../web/src/model/random.ts';
+import { engine, infoOf } from './computed.ts';
 import {
-  columnsOf,
   copied,
   type Opened,
   PageDriver,
   patience,
   saved,
+  savedWeights,
   settled,
   suitsEverybody,
+  wordsTile,
 } from './page-driver.ts';
 import { root } from './page-server.ts';
 import { run } from './programs.ts';
-
-const manifest = encodings as unknown as readonly EncodingInfo[];
-const engine = (await load()) as unknown as Engine;
-const infoOf = (id: string) => manifest.find((info) => info.id === id) as EncodingInfo;
 
 type Given = readonly [dtype: string, shape: readonly number[], data: Uint8Array];
 const f32 = (shape: readonly number[], values: Float32Array): Given => [
@@ -256,8 +251,7 @@ describe('a table in Lab 3', () => {
       .toMatch(what);
   const weights = async (page: Page) => {
     await settled(page);
-    const csv = await saved(page, '#words-body', 'All weights as CSV');
-    return columnsOf(csv.toString()).get('A') as number[];
+    return (await savedWeights(page)).get('A') as number[];
   };
   async function open(say: string): Promise<Page> {
     opened = await driver.open(`#v1&lab=words&heads=2&width=16&say=${say}`, {
@@ -322,10 +316,7 @@ describe('a table in Lab 3', () => {
       // Identical tokens stay identical; a shuffle takes the rows along.
       await page.locator('#words').getByRole('button', { name: 'Shuffle the words' }).click();
       await settled(page);
-      const moved = page.locator('#words .tile', { hasText: 'B when words move' });
-      expect(Number(await moved.locator('[data-value]').getAttribute('data-value'))).toBeLessThan(
-        1e-5,
-      );
+      expect(await wordsTile(page, 'B when words move')).toBeLessThan(1e-5);
       await page.locator('#words').getByRole('button', { name: 'As typed' }).click();
       await settled(page);
       const code = await copied(page, () =>

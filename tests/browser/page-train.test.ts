@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 6: every operator against differences, the whole decoder against differences, and the page that trains it.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encodings, load } from '../../dist/index.node.js';
+import { load } from '../../dist/index.node.js';
 import { workersFor } from '../../web/src/labs/train/course.ts';
 import { earlier, looksLike } from '../../web/src/labs/train/earlier.ts';
 import { usualPupils } from '../../web/src/labs/train/pupils.ts';
-import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { normal, uniform } from '../../web/src/model/random.ts';
 import { Decoder, type Package } from '../../web/src/train/decoder.ts';
 import { exp, log } from '../../web/src/train/exact.ts';
@@ -35,12 +34,10 @@ import {
   tasks,
   vocabulary,
 } from '../../web/src/train/tasks.ts';
+import { infoOf, manifest } from './computed.ts';
 import { PageDriver, patience, settled, suitsEverybody } from './page-driver.ts';
 
-const manifest = encodings as unknown as readonly EncodingInfo[];
 const usual = usualPupils(manifest);
-const infoOf = (id: string): EncodingInfo =>
-  manifest.find((info) => info.id === id) as EncodingInfo;
 const rows = (seed: number, count: number): Rows => Float64Array.from(normal(seed, count));
 const dot = (a: Rows, b: Rows): number =>
   a.reduce((sum, value, i) => sum + value * (b[i] as number), 0);

@@ -2,7 +2,6 @@
 // Lab 3: maps of attention under two encodings, moved words, blanked contents, and the program that gives the same weights.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encodings, load } from '../../dist/index.node.js';
 import {
   kept,
   type Mask,
@@ -11,26 +10,24 @@ import {
   variation,
   weightsOf,
 } from '../../web/src/compute/words.ts';
-import type { Engine } from '../../web/src/engine.ts';
 import { wordCount } from '../../web/src/labs/notices.ts';
 import { wordsNotice } from '../../web/src/labs/words/notice.ts';
 import { orderFrom, orderText, tokensOf } from '../../web/src/labs/words/text.ts';
-import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { layerCode } from '../../web/src/parts/layer-code.ts';
+import { engine, infoOf, manifest } from './computed.ts';
 import {
-  columnsOf,
   copied,
   goTo,
   type Opened,
   PageDriver,
   saved,
+  savedWeights,
   settled,
   suitsEverybody,
+  wordsTile,
 } from './page-driver.ts';
 import { run, runAll } from './programs.ts';
 
-const manifest = encodings as unknown as readonly EncodingInfo[];
-const engine = (await load()) as unknown as Engine;
 const weightsIn = (lines: string[]): number[] => JSON.parse(lines.join(''));
 
 const words = 'one two three two one'.split(' ');
@@ -50,7 +47,6 @@ function sees(mask: Mask, span: number, query: number, key: number): boolean {
     key <= query && (mask === 'causal' || query - key < span || (mask === 'first' && key < kept))
   );
 }
-const infoOf = (id: string) => manifest.find((info) => info.id === id) as EncodingInfo;
 
 describe('the layer over words', () => {
   it.each(manifest.map((info) => info.id))('takes %s, and gives rows that sum to one', (id) => {
@@ -200,13 +196,8 @@ describe('Lab 3', () => {
     await settled(page);
   });
   afterAll(() => driver?.stop());
-  const tile = async (name: string): Promise<number> => {
-    await settled(page);
-    const value = page.locator('#words .tile', { hasText: name }).locator('[data-value]');
-    return Number(await value.getAttribute('data-value'));
-  };
-  const weights = async (): Promise<Map<string, number[]>> =>
-    columnsOf((await saved(page, '#words-body', 'All weights as CSV')).toString());
+  const tile = (name: string) => wordsTile(page, name);
+  const weights = () => savedWeights(page);
 
   it('compares an encoding with none, and tells by a shuffle which sees order', async () => {
     expect(await page.locator('#words-a').inputValue()).toBe('rope');

@@ -136,8 +136,3 @@ export function* preferenceInParts(
     ...(pairs ? { pairs } : {}),
   };
 }
-
-export function preferenceOf(...asked: Parameters<typeof preferenceInParts>): Preference {
-  const parts = preferenceInParts(...asked);
-  for (let part = parts.next(); ; part = parts.next()) if (part.done) return part.value;
-}
