@@ -215,7 +215,7 @@ export async function interactions(browser, address) {
   });
   const client = await context.newCDPSession(page);
   let made = 0;
-  const settle = () => page.waitForTimeout(500);
+  const settle = () => page.waitForTimeout(1000);
   const act = async (name, action) => {
     await page.evaluate((name) => {
       globalThis.step = name;
@@ -224,12 +224,24 @@ export async function interactions(browser, address) {
     made += 1;
     await settle();
   };
-  const click = (selector) => act(selector, () => page.locator(selector).first().click());
-  const key = (name, selector, key) =>
-    act(`${name} ${key}`, async () => {
-      await page.evaluate((one) => document.querySelector(one).focus(), selector);
+  /** A hand brings a control with what it changes into the middle before it uses it. */
+  const reach = async (control) => {
+    await control.evaluate((one) => one.scrollIntoView({ block: 'center', behavior: 'instant' }));
+    await settle();
+  };
+  const click = async (selector) => {
+    const control = page.locator(selector).first();
+    await reach(control);
+    await act(selector, () => control.click());
+  };
+  const key = async (name, control, key) => {
+    const one = typeof control === 'string' ? page.locator(control).first() : control;
+    await reach(one);
+    await act(`${name} ${key}`, async () => {
+      await one.evaluate((field) => field.focus());
       await page.keyboard.press(key);
     });
+  };
   // Every lab first: the walk is about answers to a hand, not about files on their way.
   for (const lab of ['atlas', 'beyond', 'words', 'config', 'bench', 'train', 'use', 'order'])
     await toLab(page, lab);
@@ -251,17 +263,14 @@ export async function interactions(browser, address) {
   await click('#atlas .gallery-item:nth-of-type(12) label');
   await click('#atlas .gallery-item:nth-of-type(5) label');
   await click('#atlas button[aria-controls="atlas-numbers"]');
+  // An arrow can be too little to be seen, and what shows no new frame is counted up to the next one.
   for (const field of await page.locator('#beyond input[type="range"]').all())
-    for (const name of ['ArrowRight', 'ArrowLeft'])
-      await act(`beyond ${name}`, () => field.press(name));
+    for (const name of ['PageUp', 'PageDown']) await key('beyond', field, name);
   await click('#words-body .words-bar button.primary');
   await key('sharpness', '#words [data-field="sharp"] input[type="range"]', 'ArrowRight');
   await key('sharpness', '#words [data-field="sharp"] input[type="range"]', 'ArrowLeft');
   await click('#words-body .heads .head-item:nth-of-type(2) label');
-  await act('other configuration', async () => {
-    await page.locator('#config-choice').focus();
-    await page.keyboard.press('ArrowDown');
-  });
+  await key('other configuration', '#config-choice', 'ArrowDown');
   await click('#theme');
   await click('#theme');
   await settle();

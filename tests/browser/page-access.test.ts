@@ -175,7 +175,7 @@ describe('the page for everybody', () => {
     await page.locator('#theme').click();
     await page.locator('#theme').click();
     expect(await page.locator('#theme').getAttribute('aria-label')).toBe('Theme: dark');
-    expect(await background()).not.toBe(light);
+    await expect.poll(background).not.toBe(light);
     await page.reload();
     await page.waitForSelector('html[data-ready="true"]');
     expect(await background()).not.toBe(light);

@@ -18,6 +18,8 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   ...children: Child[]
 ): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
+  // The address holds the state. What browsers keep of fields besides overwrites it at a reload, and takes 1 ms at every step of the history.
+  if ('form' in element && tag !== 'button') element.setAttribute('autocomplete', 'off');
   apply(element, attributes);
   element.append(...children);
   return element;
@@ -93,6 +95,11 @@ export function afterwards(): (task: () => void) => void {
     clearTimeout(waiting);
     waiting = window.setTimeout(task, 0);
   };
+}
+
+/** Does `task` once the next frame is on screen, so that the frame shows what answers at once. */
+export function afterFrame(task: () => void): void {
+  requestAnimationFrame(() => setTimeout(task, 0));
 }
 
 let announced = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Labs below the first one come when they are scrolled to, or asked for.
+import { restAway } from './away.ts';
 import { byId, toast } from './dom.ts';
 import type { Engine } from './engine.ts';
 import type { Store } from './model/state.ts';
@@ -62,6 +63,7 @@ export class LazyLabs {
       const { open } = await loader();
       await open(this.engine, this.store, this);
       section.dataset.loaded = 'true';
+      if (section.classList.contains('lab')) restAway(section);
     } catch (error) {
       this.#started.delete(id);
       toast(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { arrive, leave } from './arrive.ts';
+import { restAway } from './away.ts';
 import { fillBar, followLabs, themeButton } from './bar.ts';
 import { byId, toast } from './dom.ts';
 import { manifest, problemOf, start } from './engine.ts';
@@ -136,6 +137,7 @@ async function main(): Promise<void> {
     const engine = await start();
     await pause();
     await new OrderLab(engine, store).start();
+    restAway(byId('order'));
     delete document.documentElement.dataset.own;
     performance.mark('first answer');
     await pause();
