@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comes late, and what somebody does before: a link past labs that load, a file saved before its figure was drawn.
+// What comes late, and what somebody does before: a link past labs that load, a file saved before its figure was drawn, a lab that
+// rests while it is out of reach.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PageDriver, settled } from './page-driver.ts';
+import { openEveryLab, PageDriver, settled } from './page-driver.ts';
 
 let driver: PageDriver;
 beforeAll(async () => {
@@ -57,4 +58,35 @@ describe('what is drawn late', () => {
     expect(lines.slice(1).every((line) => line.split(',').every((x) => x !== 'NaN'))).toBe(true);
     await close();
   }, 60_000);
+});
+
+describe('a lab out of reach', () => {
+  it('is not rendered, keeps its room, and is there for whoever comes', async () => {
+    const { page, close } = await driver.open('', { reducedMotion: 'reduce' });
+    await openEveryLab(page);
+    const look = () =>
+      page.evaluate(() => ({
+        rendered: document
+          .querySelector('#config-text')
+          ?.checkVisibility({ contentVisibilityAuto: true }),
+        height: document.documentElement.scrollHeight,
+      }));
+    await page.evaluate(() =>
+      document.querySelector('#config-text')?.scrollIntoView({ behavior: 'instant' }),
+    );
+    await expect.poll(look).toMatchObject({ rendered: true });
+    await settled(page);
+    const { height } = await look();
+    await page.evaluate(() => scrollTo({ top: 0, behavior: 'instant' }));
+    await expect.poll(look).toMatchObject({ rendered: false, height });
+    // By keyboard, without scrolling first: what takes the focus is rendered again and comes into view.
+    await page.evaluate(() => document.querySelector<HTMLElement>('#config-text')?.focus());
+    await expect.poll(look).toMatchObject({ rendered: true });
+    const box = await page.locator('#config-text').boundingBox();
+    expect(box).not.toBeNull();
+    const { y, height: tall } = box as { y: number; height: number };
+    expect(y + tall).toBeGreaterThan(0);
+    expect(y).toBeLessThan(page.viewportSize()?.height ?? 0);
+    await close();
+  }, 120_000);
 });

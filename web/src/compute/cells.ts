@@ -3,8 +3,12 @@
 import type { Positions } from '../model/places.ts';
 
 const mostCells = 1 << 22;
-export const range = (first: number, count: number): Float64Array =>
-  Float64Array.from({ length: count }, (_, i) => first + i);
+export function range(first: number, count: number): Float64Array {
+  // A loop: from an iterator 8192 of them take 1 ms.
+  const positions = new Float64Array(count);
+  for (let i = 0; i < count; i += 1) positions[i] = first + i;
+  return positions;
+}
 /** Throws where a picture would be too large to draw. */
 export function limit(cells: number): void {
   if (cells > mostCells)

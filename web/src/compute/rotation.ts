@@ -7,12 +7,10 @@ import { limit, type Placing, transpose } from './cells.ts';
 import type { Picture } from './picture.ts';
 import { around, spreadInWords, type Turning } from './spread.ts';
 
-/** The same vector `rows` times. Doubled: setting thousands of short rows takes longer than turning them. */
-function repeated(vector: Float32Array, rows: number): Float32Array {
-  const data = new Float32Array(rows * vector.length);
+/** Fills data with one vector after the other. Doubled: setting thousands of short rows takes longer than turning them. */
+function repeat(vector: Float32Array, data: Float32Array): void {
   data.set(vector);
   for (let done = vector.length; done < data.length; done *= 2) data.copyWithin(done, 0, done);
-  return data;
 }
 
 /** Turns the unit vector of every pair and reads its cosine back. */
@@ -37,9 +35,12 @@ export function ofRotation(
   const width = headDim + growth;
   limit(heads * width * columns);
   const firstOf = (pair: number): number => (layout === 'half' ? pair : 2 * pair);
+  // For all of them: new memory takes as long as filling it.
+  const filled = new Float32Array(heads * columns * headDim);
   /** The same vector at `count` places in every head, turned; of that the head drawn. */
   const turned = (vector: Float32Array, count: number, role: 'query' | 'key'): Float32Array => {
-    const data = repeated(vector, heads * count);
+    const data = filled.subarray(0, heads * count * headDim);
+    repeat(vector, data);
     const shape = named === undefined ? [count, headDim] : [heads, count, headDim];
     return encoding
       .rotate({ shape, data }, place(0, count), { role })
