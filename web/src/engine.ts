@@ -20,7 +20,7 @@ export interface Plan {
 export interface Encoding {
   table(positions: Positions): Table;
   embed(x: Table, positions?: Positions): Table;
-  rotate(x: Table, positions?: Positions, options?: { role?: 'query' | 'key' }): Table;
+  rotate(x: Table, positions?: Positions, options?: { role?: 'query' | 'key'; out?: Table }): Table;
   plan(length?: number): Plan;
   bias(queryPositions: Positions, keyPositions: Positions): Table;
   distances(queryPositions: Positions, keyPositions: Positions): { readonly data: Float64Array };
@@ -41,6 +41,8 @@ export interface AttentionOptions {
 export interface Engine {
   readonly info: { readonly version: string; readonly build: string };
   encoding(id: string, options: Options): Encoding;
+  /** In the module's memory, where calls read and write it in place. `data` is to be asked for anew after each call. */
+  tensor(shape: readonly number[]): Table & { dispose(): void };
   attention(
     q: Table,
     k: Table,

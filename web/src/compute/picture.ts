@@ -205,7 +205,7 @@ export function pictureOf(
       : info.remapsDistance
         ? ofDistances(encoding, columns)
         : actsAt(info, 'rotate')
-          ? ofRotation(info, place, encoding, settings, columns, head, spreading)
+          ? ofRotation(engine, info, place, encoding, settings, columns, head, spreading)
           : actsAt(info, 'score') && info.contentFree
             ? ofBias(place, encoding, around)
             : ofAttention(info, place, encoding, engine, settings, around);
