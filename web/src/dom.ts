@@ -18,8 +18,9 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   ...children: Child[]
 ): HTMLElementTagNameMap[K] {
   const element = document.createElement(tag);
-  // The address holds the state. What browsers keep of fields besides overwrites it at a reload, and takes 1 ms at every step of the history.
-  if ('form' in element && tag !== 'button') element.setAttribute('autocomplete', 'off');
+  // The address holds the state: what browsers keep of fields besides overwrites it at a reload, and takes 1 ms at every step of the
+  // history.
+  if (['input', 'select', 'textarea'].includes(tag)) element.setAttribute('autocomplete', 'off');
   apply(element, attributes);
   element.append(...children);
   return element;

@@ -30,7 +30,7 @@ const jobs = new WeakMap<Element, Job[]>();
 const far = new WeakSet<Element>();
 
 /** What is drawn within one frame may take this long in all, in ms: more holds up the frame that answers a key, and 100 are its limit. */
-const frameBudget = 16;
+const frameBudget = 10;
 
 class Job {
   #stale = false;

@@ -70,7 +70,6 @@ export class OrderLab {
       id: 'sentence',
       type: 'text',
       class: 'sentence',
-      autocomplete: 'off',
       spellcheck: 'false',
       maxlength: longestSentence * (longestWord + 1),
       'aria-describedby': 'sentence-hint',

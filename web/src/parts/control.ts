@@ -249,7 +249,6 @@ export class ListControl extends Control {
       id: this.id,
       class: 'wide',
       inputmode: 'decimal',
-      autocomplete: 'off',
       spellcheck: 'false',
       placeholder: 'derived',
       ...this.described(),

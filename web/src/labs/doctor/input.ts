@@ -39,7 +39,6 @@ export class ConfigInput {
       class: 'config-text',
       rows: 18,
       spellcheck: 'false',
-      autocomplete: 'off',
       autocapitalize: 'off',
       'aria-describedby': 'config-hint',
       input: () => wishes.typing(),
