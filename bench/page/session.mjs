@@ -229,16 +229,16 @@ export async function interactions(browser, address) {
     await control.evaluate((one) => one.scrollIntoView({ block: 'center', behavior: 'instant' }));
     await settle();
   };
+  const first = (selector) => page.locator(selector).first();
   const click = async (selector) => {
-    const control = page.locator(selector).first();
+    const control = first(selector);
     await reach(control);
     await act(selector, () => control.click());
   };
   const key = async (name, control, key) => {
-    const one = typeof control === 'string' ? page.locator(control).first() : control;
-    await reach(one);
+    await reach(control);
     await act(`${name} ${key}`, async () => {
-      await one.evaluate((field) => field.focus());
+      await control.evaluate((field) => field.focus());
       await page.keyboard.press(key);
     });
   };
@@ -257,8 +257,8 @@ export async function interactions(browser, address) {
     await act('typing', () => page.keyboard.press(letter === ' ' ? 'Space' : letter));
   await click('#order-body [data-field="head"] .segments label:nth-of-type(3)');
   for (let i = 0; i < 4; i += 1)
-    await key('length', '#atlas [data-field="length"] input[type="range"]', 'ArrowRight');
-  for (let i = 0; i < 4; i += 1) await key('map', '#atlas-map', 'ArrowRight');
+    await key('length', first('#atlas [data-field="length"] input[type="range"]'), 'ArrowRight');
+  for (let i = 0; i < 4; i += 1) await key('map', first('#atlas-map'), 'ArrowRight');
   await click('#atlas button:has-text("Zoom in")');
   await click('#atlas .gallery-item:nth-of-type(12) label');
   await click('#atlas .gallery-item:nth-of-type(5) label');
@@ -267,10 +267,10 @@ export async function interactions(browser, address) {
   for (const field of await page.locator('#beyond input[type="range"]').all())
     for (const name of ['PageUp', 'PageDown']) await key('beyond', field, name);
   await click('#words-body .words-bar button.primary');
-  await key('sharpness', '#words [data-field="sharp"] input[type="range"]', 'ArrowRight');
-  await key('sharpness', '#words [data-field="sharp"] input[type="range"]', 'ArrowLeft');
+  await key('sharpness', first('#words [data-field="sharp"] input[type="range"]'), 'ArrowRight');
+  await key('sharpness', first('#words [data-field="sharp"] input[type="range"]'), 'ArrowLeft');
   await click('#words-body .heads .head-item:nth-of-type(2) label');
-  await key('other configuration', '#config-choice', 'ArrowDown');
+  await key('other configuration', first('#config-choice'), 'ArrowDown');
   await click('#theme');
   await click('#theme');
   await settle();

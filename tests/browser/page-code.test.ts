@@ -3,21 +3,17 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encodings, load } from '../../dist/index.node.js';
 import { runLayer, seed, spread } from '../../web/src/compute/layer.ts';
 import { type Picture, pictureOf } from '../../web/src/compute/picture.ts';
-import type { Engine } from '../../web/src/engine.ts';
 import { asCommand, asModule, asPage } from '../../web/src/labs/use/forms.ts';
 import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { untouched } from '../../web/src/model/settings.ts';
 import { atlasCode } from '../../web/src/parts/code.ts';
 import { layerCode } from '../../web/src/parts/layer-code.ts';
+import { engine, manifest } from './computed.ts';
 import { changed, PageDriver, settled, suitsEverybody } from './page-driver.ts';
 import { root } from './page-server.ts';
 import { programs, run, runAll } from './programs.ts';
-
-const manifest = encodings as unknown as readonly EncodingInfo[];
-const engine = (await load()) as unknown as Engine;
 
 const parsed = (lines: string[]) => lines.map((line) => JSON.parse(line) as number[]);
 

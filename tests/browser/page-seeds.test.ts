@@ -4,7 +4,6 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encodings } from '../../dist/index.node.js';
 import { wordCount } from '../../web/src/labs/notices.ts';
 import { lineOf } from '../../web/src/labs/train/cards.ts';
 import type { Look, Pupil } from '../../web/src/labs/train/course.ts';
@@ -13,12 +12,11 @@ import { usualPupils } from '../../web/src/labs/train/pupils.ts';
 import { lookAt, probeNotice } from '../../web/src/labs/train/seen.ts';
 import { medianOf, spreadOf } from '../../web/src/labs/train/spread.ts';
 import { torchCode } from '../../web/src/labs/train/torch.ts';
-import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import type { Exam } from '../../web/src/train/run.ts';
 import { foundOf, probeOf, sourcesOf, tasks } from '../../web/src/train/tasks.ts';
+import { manifest } from './computed.ts';
 import { columnsOf, PageDriver, saved, settled } from './page-driver.ts';
 
-const manifest = encodings as unknown as readonly EncodingInfo[];
 const usual = usualPupils(manifest);
 const before = await earlier();
 // Inside the project, where the name of the package leads to its own exports.

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // What surrounds the curve of the atlas, against the same reckoned one draw and one distance at a time.
 import { describe, expect, it } from 'vitest';
-import { encodings, load } from '../../dist/index.node.js';
 import { type Picture, pictureOf } from '../../web/src/compute/picture.ts';
 import { draws } from '../../web/src/compute/spread.ts';
-import { type Encoding, type Engine, withEncoding } from '../../web/src/engine.ts';
-import type { EncodingInfo } from '../../web/src/model/manifest.ts';
+import { type Encoding, withEncoding } from '../../web/src/engine.ts';
 import { hash, normal } from '../../web/src/model/random.ts';
 import { optionsOf, type Settings, untouched } from '../../web/src/model/settings.ts';
 import { trainedLength } from '../../web/src/model/trained.ts';
+import { engine, infoOf, manifest } from './computed.ts';
 
-const engine = (await load()) as unknown as Engine;
-const manifest = encodings as unknown as readonly EncodingInfo[];
-const named = (id: string): EncodingInfo => manifest.find((info) => info.id === id) as EncodingInfo;
 const small = (more: Settings['fields'] = {}): Settings => ({
   ...untouched,
   fields: { headDim: 8, ...more },
@@ -44,7 +40,7 @@ describe('what random vectors score', () => {
     ['rope', { layout: 'interleaved', rotaryDim: 4 }],
     ['rope-yarn', { layout: 'interleaved', originalLength: 4 }],
   ] as const)('%s with %o has the mean and the deviation of its draws', (id, fields) => {
-    const info = named(id);
+    const info = infoOf(id);
     const settings = small(fields);
     const spread = pictureOf(engine, info, settings, 12, 0, true).around?.spread();
     withEncoding(engine, info.id, optionsOf(info, settings), (encoding) => {
@@ -61,7 +57,7 @@ describe('what random vectors score', () => {
   it.each(manifest.filter(({ sites }) => sites.includes('rotate')).map(({ id }) => id))(
     'holds the curve of %s within its envelope, where it has one',
     (id) => {
-      const { around, curves } = pictureOf(engine, named(id), untouched, 300, 0, true);
+      const { around, curves } = pictureOf(engine, infoOf(id), untouched, 300, 0, true);
       if (without.includes(id)) return expect(around).toBeUndefined();
       if (!around) throw new Error('no envelope');
       const spread = around.spread();
@@ -79,19 +75,19 @@ describe('what random vectors score', () => {
 
   it('is left out where a head is too wide, and not reckoned where nobody asks', () => {
     const wide = { ...untouched, fields: { headDim: 512 } };
-    const found = pictureOf(engine, named('rope'), wide, 4, 0, true).around?.spread();
+    const found = pictureOf(engine, infoOf('rope'), wide, 4, 0, true).around?.spread();
     expect(found?.random).toBeUndefined();
     expect(found?.envelope).toHaveLength(4);
-    expect(pictureOf(engine, named('rope'), untouched, 4).around).toBeUndefined();
+    expect(pictureOf(engine, infoOf('rope'), untouched, 4).around).toBeUndefined();
   });
 });
 
 describe('the length of training', () => {
   it('is that of an option that says so', () => {
-    expect(trainedLength(named('rope-yarn'), untouched)).toBe(4096);
-    expect(trainedLength(named('rope-yarn'), small({ originalLength: 77 }))).toBe(77);
-    expect(trainedLength(named('rope-truncated'), untouched)).toBe(2048);
-    expect(trainedLength(named('rope'), untouched)).toBeUndefined();
-    expect(trainedLength(named('rerope'), untouched)).toBeUndefined();
+    expect(trainedLength(infoOf('rope-yarn'), untouched)).toBe(4096);
+    expect(trainedLength(infoOf('rope-yarn'), small({ originalLength: 77 }))).toBe(77);
+    expect(trainedLength(infoOf('rope-truncated'), untouched)).toBe(2048);
+    expect(trainedLength(infoOf('rope'), untouched)).toBeUndefined();
+    expect(trainedLength(infoOf('rerope'), untouched)).toBeUndefined();
   });
 });

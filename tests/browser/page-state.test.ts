@@ -3,7 +3,6 @@ import { deflateRawSync } from 'node:zlib';
 import fc from 'fast-check';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { encodings } from '../../dist/index.node.js';
 import { decimated } from '../../web/src/draw/curve.ts';
 import { scientific, ticks } from '../../web/src/draw/scale.ts';
 import { atlasNotice, orderNotice, wordCount } from '../../web/src/labs/notices.ts';
@@ -18,14 +17,12 @@ import {
 } from '../../web/src/model/keys.ts';
 import { labs } from '../../web/src/model/labs.ts';
 import { linkOf, opened } from '../../web/src/model/link.ts';
-import type { EncodingInfo } from '../../web/src/model/manifest.ts';
 import { uniform } from '../../web/src/model/random.ts';
 import { standing } from '../../web/src/model/settings.ts';
 import { initialState, type State } from '../../web/src/model/state.ts';
 import { jsonOf } from '../../web/src/parts/number-table.ts';
+import { manifest } from './computed.ts';
 import { change, copied, goTo, PageDriver, settled } from './page-driver.ts';
-
-const manifest = encodings as unknown as readonly EncodingInfo[];
 
 /** Whatever a key takes, and its default for what it does not. */
 const anyOf = (name: KeyName): fc.Arbitrary<Values[KeyName]> =>

@@ -98,11 +98,6 @@ export function afterwards(): (task: () => void) => void {
   };
 }
 
-/** Does `task` once the next frame is on screen, so that the frame shows what answers at once. */
-export function afterFrame(task: () => void): void {
-  requestAnimationFrame(() => setTimeout(task, 0));
-}
-
 let announced = 0;
 let pending = 0;
 /** Speaks through the polite live region, at most twice a second; the last message wins. */

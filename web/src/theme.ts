@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { afterFrame } from './dom.ts';
+import { afterwards, framed } from './dom.ts';
 import { remember, remembered } from './remember.ts';
 
 export type Theme = 'system' | 'light' | 'dark';
@@ -9,11 +9,8 @@ const listeners: (() => void)[] = [];
 
 const stored = remembered(key);
 let current: Theme = stored === 'light' || stored === 'dark' ? stored : 'system';
-/** Whose colours are on screen. */
-let shown = current;
 
 function apply(): void {
-  shown = current;
   if (current === 'system') delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = current;
   for (const listener of listeners) listener();
@@ -22,13 +19,20 @@ apply();
 dark.addEventListener('change', apply);
 
 export const theme = (): Theme => current;
-export const isDark = (): boolean => (shown === 'system' ? dark.matches : shown === 'dark');
+/** Of the colours on screen. */
+export function isDark(): boolean {
+  const { theme } = document.documentElement.dataset;
+  return theme === undefined ? dark.matches : theme === 'dark';
+}
 export const onTheme = (listener: () => void): number => listeners.push(listener);
+
+const later = afterwards();
+const recolour = framed(() => later(apply));
 
 /** System, light, dark, and round again. The colours come after the frame with the new name: a page of new colours takes several. */
 export function nextTheme(): Theme {
   current = current === 'system' ? 'light' : current === 'light' ? 'dark' : 'system';
   remember(key, current === 'system' ? undefined : current);
-  afterFrame(apply);
+  recolour();
   return current;
 }

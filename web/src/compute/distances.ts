@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the atlas draws of an encoding that makes distances count as others.
 import type { Encoding } from '../engine.ts';
+import { range } from './cells.ts';
 import type { Picture } from './picture.ts';
 
 /** As many as show a pattern that repeats with the query's own place; 8192 distances make 400,000 cells. */
@@ -27,7 +28,7 @@ export function ofDistances(encoding: Encoding, columns: number): Picture {
     cellName: 'counts as',
     curves: [
       { name: 'counts as', values: first },
-      { name: 'distance', values: Float64Array.from({ length: columns }, (_, i) => i) },
+      { name: 'distance', values: range(0, columns) },
     ],
     perRow: false,
     baseline: 0,

@@ -4,6 +4,7 @@ import { actsAt, actsInAttention, type EncodingInfo } from '../model/manifest.ts
 import { boundsOf, gridOf, type Positions, placesIn } from '../model/places.ts';
 import { hash, normal } from '../model/random.ts';
 import { effective, optionsOf, type Settings, type Table, valueWidth } from '../model/settings.ts';
+import { range } from './cells.ts';
 
 const usualShift = 64;
 const mostTokens = 12;
@@ -30,11 +31,7 @@ export function measureShift(engine: Engine, info: EncodingInfo, settings: Setti
   );
   if (by.every((steps) => steps === 0)) throw new RangeError('there is no room to move');
   return withEncoding(engine, info.id, optionsOf(info, settings), (encoding) => {
-    const start = placesIn(
-      info,
-      grid,
-      Float64Array.from({ length: tokens }, (_, i) => i),
-    );
+    const start = placesIn(info, grid, range(0, tokens));
     const moved =
       start instanceof Float64Array
         ? start.map((position) => position + (by[0] as number))

@@ -5,6 +5,7 @@ import { actsAt, actsInAttention, type EncodingInfo } from '../model/manifest.ts
 import { gridOf, placesIn } from '../model/places.ts';
 import { hash, normal } from '../model/random.ts';
 import { fitted, optionsOf, type Table } from '../model/settings.ts';
+import { range } from './cells.ts';
 
 export const layer = { heads: 4, headDim: 4, width: 16 } as const;
 export const seed = 20170612;
@@ -52,12 +53,7 @@ function attend(
   let rows = new Float32Array(count * width);
   for (const [place, word] of words.entries()) rows.set(vectorOf(word), place * width);
   const positions =
-    info &&
-    placesIn(
-      info,
-      gridOf(info, fitted(info, layer), count),
-      Float64Array.from({ length: count }, (_, place) => place),
-    );
+    info && placesIn(info, gridOf(info, fitted(info, layer), count), range(0, count));
   if (info && encoding && actsAt(info, 'embed'))
     rows = Float32Array.from(encoding.embed({ shape: [count, width], data: rows }, positions).data);
   const [q, k, v] = matrices.map((matrix) => project(rows, count, matrix)) as [Table, Table, Table];

@@ -5,6 +5,7 @@ import { actsAt, actsInAttention, actsNowhere, type EncodingInfo } from '../mode
 import { gridOf, placesIn } from '../model/places.ts';
 import { hash, normal } from '../model/random.ts';
 import { fitted, optionsOf, type Settings, type Table, valueWidth } from '../model/settings.ts';
+import { range } from './cells.ts';
 
 export const masks = ['open', 'causal', 'window', 'first', 'prefix'] as const;
 export type Mask = (typeof masks)[number];
@@ -198,7 +199,7 @@ function attend(
   const count = question.words.length;
   const { heads, width } = layer;
   const settings = info && settingsOf(info, layer);
-  const indices = Float64Array.from({ length: count }, (_, place) => place);
+  const indices = range(0, count);
   const positions = info && settings && placesIn(info, gridOf(info, settings, count), indices);
   const embed =
     info && encoding && actsAt(info, 'embed')

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of the atlas: up to four encodings of any kind on one axis, and how relative each is.
+import { range } from '../compute/cells.ts';
 import { type Preference, preferenceInParts } from '../compute/preference.ts';
 import { box, byId, h } from '../dom.ts';
 import { centred, paint } from '../draw/raster.ts';
@@ -134,7 +135,7 @@ class Compare {
 
   #show(sides: readonly Side[], length: number, logarithmic: boolean): void {
     const start = logarithmic ? 1 : 0;
-    const xs = Float64Array.from({ length: length - start }, (_, i) => i + start);
+    const xs = range(start, length - start);
     const drawn = sides.filter(
       (one): one is Side & { found: Preference } => one.found !== undefined,
     );
