@@ -71,11 +71,23 @@ async function painted(page, selector, figure, keys, type) {
         if (start) requestAnimationFrame(frame);
       };
       // A figure that changes outside a frame is shown by the next one.
-      new MutationObserver(() => {
+      const changed = () => {
         if (!start || drawn) return;
         if (inFrame) drawn = true;
         else requestAnimationFrame(() => (drawn = true));
-      }).observe(shown, { childList: true });
+      };
+      // Cells of a map are put into its canvas, lines of a plot are paths of its drawing.
+      const { prototype } = CanvasRenderingContext2D;
+      const put = prototype.putImageData;
+      prototype.putImageData = function (...args) {
+        if (shown.contains(this.canvas)) changed();
+        return put.apply(this, args);
+      };
+      new MutationObserver(changed).observe(shown, {
+        subtree: true,
+        childList: true,
+        attributeFilter: ['d'],
+      });
       field.addEventListener(
         type,
         () => {
@@ -112,7 +124,7 @@ export async function sliders(browser, address, table, curve) {
     result[name] = await painted(
       page,
       '#atlas [data-field="base"] input[type="range"]',
-      name.startsWith('map') ? '#atlas-map .overlay' : '#atlas-curve .overlay',
+      name.startsWith('map') ? '#atlas-map' : '#atlas-curve',
       backAndForth(15),
       'input',
     );
@@ -135,7 +147,7 @@ export async function words(browser, address) {
     took[field] = await painted(
       page,
       `#words [data-field="${field}"] input[type="range"]`,
-      '#words .words-maps figure:last-child .overlay',
+      '#words .words-maps figure:last-child .stage',
       backAndForth(15),
       'input',
     );

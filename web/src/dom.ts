@@ -47,9 +47,53 @@ export function byId(id: string): HTMLElement {
   return element;
 }
 
+/**
+ * Shows `children` in place of what is there, changing only what differs: words put in anew are measured and laid out anew, 2 ms for the
+ * axes of one figure. For what has no listeners, since those stay with what was there.
+ */
+export function renew(parent: Element, ...children: Child[]): void {
+  let there = parent.firstChild;
+  for (const child of children) {
+    const next = typeof child === 'string' ? document.createTextNode(child) : child;
+    if (!there) {
+      parent.append(next);
+      continue;
+    }
+    const after = there.nextSibling;
+    if (!there.isEqualNode(next)) amend(there, next);
+    there = after;
+  }
+  while (there) {
+    const after = there.nextSibling;
+    there.remove();
+    there = after;
+  }
+}
+const isElement = (node: Node): node is Element => node.nodeType === Node.ELEMENT_NODE;
+function amend(there: ChildNode, next: Node): void {
+  if (there.nodeName !== next.nodeName) there.replaceWith(next);
+  else if (isElement(there) && isElement(next)) {
+    for (const name of next.getAttributeNames()) {
+      const value = next.getAttribute(name) ?? '';
+      if (there.getAttribute(name) === value) continue;
+      // The page's policy takes a style as a property only.
+      if (name === 'style') (there as HTMLElement).style.cssText = value;
+      else there.setAttribute(name, value);
+    }
+    for (const name of there.getAttributeNames())
+      if (!next.hasAttribute(name)) there.removeAttribute(name);
+    renew(there, ...next.childNodes);
+  } else if (there.nodeValue !== next.nodeValue) there.nodeValue = next.nodeValue;
+}
+
 /** Changes text only when it differs, so that live regions stay quiet and selections survive. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
+}
+
+/** The same for whether it is shown: set again, an attribute has the browser look for styles again. */
+export function setHidden(element: HTMLElement, hidden: boolean): void {
+  if (element.hidden !== hidden) element.hidden = hidden;
 }
 
 const tasks = new Set<() => void>();

@@ -53,10 +53,13 @@ class Attend {
  private:
   void attend(const Block& block) {
     scores_.load(block);
+    if (a_.weights != nullptr)
+      for (Index i = 0; i < block.rows(); ++i) std::fill_n(weights_row(block, i), s_.keys, 0.0f);
     std::fill_n(states_, block.rows(), RowState{});
     std::fill_n(sums_.data, sums_.rows * sums_.stride, 0.0f);
     scores_.for_each_tile(block, [&](const KeyTile& keys) {
       scores_.compute(block, keys);
+      if (a_.weights != nullptr) keep_scores(block, keys);
       const Index width = round_up(keys.count, panel_width<Arch>);
       for (Index i = 0; i < block.rows(); ++i) {
         const auto [first, last] = scores_.columns(i, keys);
@@ -165,18 +168,24 @@ class Attend {
     }
   }
 
-  /// The scores are computed a second time, now that the sum of each row is known: the first pass
-  /// does not know whether weights are wanted, so asking for them cannot change the output.
+  /// Scores wait where the weights will stand until the sum of each row is known.
+  void keep_scores(const Block& block, const KeyTile& keys) {
+    for (Index i = 0; i < block.rows(); ++i) {
+      const auto [first, last] = scores_.columns(i, keys);
+      const float* row = scores_.tile.row(i);
+      std::copy(row + first, row + last, weights_row(block, i) + keys.first + first);
+    }
+  }
+  /// By way of the tile, since normalise() works on whole vectors and the caller's rows end where they end.
   void write_weights(const Block& block) {
-    for (Index i = 0; i < block.rows(); ++i) std::fill_n(weights_row(block, i), s_.keys, 0.0f);
-    scores_.load(block);
     scores_.for_each_tile(block, [&](const KeyTile& keys) {
-      scores_.compute(block, keys);
       for (Index i = 0; i < block.rows(); ++i) {
         const auto [first, last] = scores_.columns(i, keys);
         float* row = scores_.tile.row(i);
+        float* kept = weights_row(block, i) + keys.first;
+        std::copy(kept + first, kept + last, row + first);
         normalise<Arch>(states_[i], row, first, last);
-        std::copy(row + first, row + last, weights_row(block, i) + keys.first + first);
+        std::copy(row + first, row + last, kept + first);
       }
     });
   }

@@ -14,7 +14,7 @@ import { hash, normal } from '../model/random.ts';
 import { effective, optionsOf, type Settings, valueWidth } from '../model/settings.ts';
 import { limit, type Placing, range, transpose } from './cells.ts';
 import { ofDistances } from './distances.ts';
-import { ofRotation } from './rotation.ts';
+import { type Again, ofRotation } from './rotation.ts';
 import type { Around } from './spread.ts';
 
 export interface Curve {
@@ -194,7 +194,8 @@ export function pictureOf(
   head = 0,
   spreading = false,
 ): Picture {
-  return withEncoding(engine, info.id, optionsOf(info, settings), (encoding) => {
+  const made: Again = (use) => withEncoding(engine, info.id, optionsOf(info, settings), use);
+  return made((encoding) => {
     const absolute = actsAt(info, 'embed', 'rotate');
     const around = surroundings(info, settings, length);
     const columns = absolute ? tokensWithin(info, settings, length) : around.keys;
@@ -205,7 +206,16 @@ export function pictureOf(
       : info.remapsDistance
         ? ofDistances(encoding, columns)
         : actsAt(info, 'rotate')
-          ? ofRotation(engine, info, place, encoding, settings, columns, head, spreading)
+          ? ofRotation(
+              engine,
+              info,
+              place,
+              encoding,
+              settings,
+              columns,
+              head,
+              spreading ? made : undefined,
+            )
           : actsAt(info, 'score') && info.contentFree
             ? ofBias(place, encoding, around)
             : ofAttention(info, place, encoding, engine, settings, around);

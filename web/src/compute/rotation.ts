@@ -13,6 +13,9 @@ function repeat(vector: Float32Array, data: Float32Array): void {
   for (let done = vector.length; done < data.length; done *= 2) data.copyWithin(done, 0, done);
 }
 
+/** Uses the same encoding again, made anew: what is asked for later finds the first one gone. */
+export type Again = <T>(use: (encoding: Encoding) => T) => T;
+
 /** Turns the unit vector of every pair and reads its cosine back. */
 export function ofRotation(
   engine: Engine,
@@ -22,7 +25,7 @@ export function ofRotation(
   settings: Settings,
   columns: number,
   wantedHead: number,
-  spreading: boolean,
+  again: Again | undefined,
 ): Picture {
   const headDim = Number(effective(info, 'headDim', settings) ?? 64);
   const named = effective(info, 'heads', settings);
@@ -38,24 +41,31 @@ export function ofRotation(
   const firstOf = (pair: number): number => (layout === 'half' ? pair : 2 * pair);
   const shapeOf = (count: number, channels: number): number[] =>
     named === undefined ? [count, channels] : [heads, count, channels];
-  const ofHead = (data: Float32Array, count: number): Float32Array =>
-    data.subarray(head * count * width, (head + 1) * count * width);
-  const places = place(0, columns);
-  /** What `read` makes of the same vector at all columns in every head, turned; of that the head drawn. */
-  const turned = <T>(vector: Float32Array, read: (all: Float32Array) => T): T => {
-    // In the module's memory: 8192 rows of 64 take 2.0 ms there, and 3.4 by way of two new arrays.
-    const source = engine.tensor(shapeOf(columns, headDim));
-    const out = grows ? engine.tensor(shapeOf(columns, width)) : source;
+  const ofHead = (data: Float32Array, count: number, set = 0): Float32Array =>
+    data.subarray((set * heads + head) * count * width, (set * heads + head + 1) * count * width);
+  /** What `read` makes of vectors that stand at all columns in every head, turned; `of` gives that of one, in the head drawn. */
+  const turned = <T>(
+    encoding: Encoding,
+    vectors: readonly Float32Array[],
+    read: (of: (set: number) => Float32Array) => T,
+  ): T => {
+    // In the module's memory, and all vectors at once: 8192 rows of 64 take 2.0 ms there, and 3.4 by way of two new arrays.
+    const sets = vectors.length;
+    const source = engine.tensor([sets, ...shapeOf(columns, headDim)]);
+    const out = grows ? engine.tensor([sets, ...shapeOf(columns, width)]) : source;
     try {
-      repeat(vector, source.data);
-      encoding.rotate(source, places, { role: 'query', out });
-      return read(ofHead(out.data, columns));
+      const size = heads * columns * headDim;
+      vectors.forEach((vector, set) => {
+        repeat(vector, source.data.subarray(set * size, (set + 1) * size));
+      });
+      encoding.rotate(source, place(0, columns), { role: 'query', out });
+      return read((set) => ofHead(out.data, columns, set));
     } finally {
       source.dispose();
       if (grows) out.dispose();
     }
   };
-  const firstKey = (vector: Float32Array): Float32Array => {
+  const firstKey = (encoding: Encoding, vector: Float32Array): Float32Array => {
     const data = new Float32Array(heads * headDim);
     repeat(vector, data);
     const one = { shape: shapeOf(1, headDim), data };
@@ -63,27 +73,25 @@ export function ofRotation(
   };
   const units = new Float32Array(headDim);
   for (let pair = 0; pair < pairs; pair += 1) units[firstOf(pair)] = 1;
+  const ones = new Float32Array(headDim).fill(1);
+  const key = firstKey(encoding, ones);
+  const size = grows ? key.reduce((sum, value) => sum + value ** 2, 0) : headDim;
   const cells = new Float32Array(rows * columns);
-  const angles = turned(units, (all) => {
+  const agreement = new Float64Array(columns);
+  turned(encoding, [units, ones], (of) => {
+    const angles = of(0);
+    const queries = of(1);
     transpose(
-      all,
+      angles,
       width,
       Array.from({ length: rows }, (_, row) => firstOf(row)),
       cells,
       columns,
     );
-    if (grows)
-      for (let i = 0; i < cells.length; i += 1)
-        cells[i] = (cells[i] as number) / (all[0] as number);
-    // Kept for what surrounds the curve, which comes later.
-    return spreading && !grows ? all.slice() : undefined;
-  });
-
-  const ones = new Float32Array(headDim).fill(1);
-  const key = firstKey(ones);
-  const size = grows ? key.reduce((sum, value) => sum + value ** 2, 0) : headDim;
-  const agreement = new Float64Array(columns);
-  turned(ones, (queries) => {
+    if (grows) {
+      const length = angles[0] as number;
+      for (let i = 0; i < cells.length; i += 1) cells[i] = (cells[i] as number) / length;
+    }
     for (let column = 0; column < columns; column += 1) {
       let dot = 0;
       for (let i = 0; i < width; i += 1)
@@ -91,8 +99,7 @@ export function ofRotation(
       agreement[column] = dot / size;
     }
   });
-  const turning = (angles: Float32Array): Turning => {
-    const start = firstKey(units);
+  const turning = (angles: Float32Array, start: Float32Array): Turning => {
     const second = layout === 'half' ? pairs : 1;
     return {
       headDim,
@@ -100,19 +107,26 @@ export function ofRotation(
       columns,
       at: (column, real, imaginary) => {
         for (let pair = 0; pair < pairs; pair += 1) {
-          const at = firstOf(pair);
-          const [x, y] = [
-            angles[column * width + at] as number,
-            angles[column * width + at + second] as number,
-          ];
-          const [u, v] = [start[at] as number, start[at + second] as number];
+          const first = firstOf(pair);
+          const x = angles[column * width + first] as number;
+          const y = angles[column * width + first + second] as number;
+          const u = start[first] as number;
+          const v = start[first + second] as number;
           real[pair] = x * u + y * v;
           imaginary[pair] = y * u - x * v;
         }
       },
     };
   };
-  const surrounded = angles && around(turning(angles));
+  // Turned once more when it is asked for: kept until then, the rows would be 2 MB to clear away at every step of a slider.
+  const surrounded =
+    again && !grows
+      ? around({ headDim, columns }, (use) =>
+          again((encoding) =>
+            turned(encoding, [units], (of) => use(turning(of(0), firstKey(encoding, units)))),
+          ),
+        )
+      : undefined;
   return {
     columns,
     rows,

@@ -40,7 +40,7 @@ export function envelopeOf({ headDim, pairs, columns, at }: Turning): Float64Arr
       x += real[i] as number;
       y += imaginary[i] as number;
     }
-    return Math.hypot(x, y) / (headDim / 2);
+    return Math.sqrt(x * x + y * y) / (headDim / 2);
   });
 }
 
@@ -136,14 +136,17 @@ function spreadOf(turning: Turning, scored: number): Spread {
   return { envelope, random: { mean, deviation } };
 }
 
-export function around(turning: Turning): Around {
-  const { headDim, columns } = turning;
+/** `turn` gives what is turned to whoever needs it, for as long as that takes. */
+export function around(
+  { headDim, columns }: Pick<Turning, 'headDim' | 'columns'>,
+  turn: (use: (turning: Turning) => Spread) => Spread,
+): Around {
   const scored = headDim > widest ? 0 : Math.min(columns, mostScored);
   let found: Spread | undefined;
   return {
     scored,
     spread() {
-      found ??= spreadOf(turning, scored);
+      found ??= turn((turning) => spreadOf(turning, scored));
       return found;
     },
   };

@@ -210,7 +210,8 @@ function attend(
     : embed
       ? embedded(question, embed)
       : projected(question);
-  const values = info && settings ? valueWidth(info, settings, headDimOf(layer)) : headDimOf(layer);
+  // Weights alone are wanted: the narrower the values, the less is summed in vain.
+  const values = info && settings ? valueWidth(info, settings, 1) : 1;
   const inside = info && encoding && positions && actsInAttention(info);
   const { weights } = engine.attention(
     q,

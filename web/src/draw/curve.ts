@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-import { svg } from '../dom.ts';
+import { renew, svg } from '../dom.ts';
 import { type Band, bandOf } from './band.ts';
 import type { Cursor, Window } from './cursor.ts';
+import { KeptPaths } from './kept-paths.ts';
 import { brief, ticks } from './scale.ts';
 import { Stage, type Steps } from './stage.ts';
 
@@ -56,6 +57,7 @@ export function decimated(
 
 export class Curves {
   readonly stage: Stage;
+  readonly #paths = new KeptPaths();
   #data: CurveData | undefined;
 
   constructor(
@@ -171,11 +173,15 @@ export class Curves {
       .map((_, i) => i)
       .sort((a, b) => Number(a === chosen) - Number(b === chosen));
     const budget = Math.max(200, Math.floor(mostPoints / data.curves.length));
+    const { left, top, width, height } = frame;
+    const place = [from, count, start, end, low, high, left, top, width, height, budget].join();
     const line = (values: Float64Array, look: string): void => {
-      const points = decimated(values, from, count, budget).map(
-        (column) => `${x(column).toFixed(2)} ${y(values[column] as number).toFixed(2)}`,
-      );
-      const d = points.length > 1 ? `M${points.join('L')}` : `M${points[0]}h2`;
+      const d = this.#paths.of(values, place, () => {
+        const points = decimated(values, from, count, budget).map(
+          (column) => `${x(column).toFixed(2)} ${y(values[column] as number).toFixed(2)}`,
+        );
+        return points.length > 1 ? `M${points.join('L')}` : `M${points[0]}h2`;
+      });
       marks.push(svg('path', { class: look, d }));
     };
     if (band) {
@@ -233,7 +239,7 @@ export class Curves {
         }),
       );
     }
-    overlay.replaceChildren(...marks, ...notes);
+    renew(overlay, ...marks, ...notes);
   }
 
   #distances(data: CurveData, width: number): number[] {

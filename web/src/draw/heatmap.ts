@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { box, h, setText, svg } from '../dom.ts';
+import { box, h, renew, setText, svg } from '../dom.ts';
 import type { ColourTable } from '../model/colour.ts';
 import type { Cursor, Window } from './cursor.ts';
 import { type Grid, paint, type Range } from './raster.ts';
@@ -182,7 +182,7 @@ export class HeatMap {
         ),
       );
     }
-    overlay.replaceChildren(...marks);
+    renew(overlay, ...marks);
   }
 
   #cross(x: (column: number) => number, y: (row: number) => number): string {

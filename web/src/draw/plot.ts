@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several curves over one axis. Each has a colour, a dash and a letter, so that no two are told apart by colour alone.
-import { svg } from '../dom.ts';
+import { renew, svg } from '../dom.ts';
 import { type Band, bandOf } from './band.ts';
 import type { Cursor, Window } from './cursor.ts';
 import { decimated } from './curve.ts';
+import { KeptPaths } from './kept-paths.ts';
 import { lettersOf } from './letters.ts';
 import { compact, logTicks, ticks } from './scale.ts';
 import { Stage, type Steps } from './stage.ts';
@@ -49,6 +50,7 @@ const flip = (value: number, logarithmic: boolean): number =>
 
 export class Plot {
   readonly stage: Stage;
+  readonly #paths = new KeptPaths();
   #data: PlotData | undefined;
 
   constructor(
@@ -203,6 +205,8 @@ export class Plot {
 
     const chosen = this.cursor.active ? this.cursor.row : -1;
     const budget = Math.max(200, Math.floor(mostPoints / Math.max(1, data.series.length)));
+    const { left, top, width, height } = frame;
+    const place = [from, count, start, end, low, high, left, top, width, height, budget].join();
     const order = data.series
       .map((_, i) => i)
       .sort((a, b) => Number(a === chosen) - Number(b === chosen));
@@ -214,7 +218,7 @@ export class Plot {
       }
     for (const i of order) {
       const one = data.series[i] as Series;
-      marks.push(...this.#line(data, one, i === chosen, budget, x, y, [low, high]));
+      marks.push(...this.#line(data, one, i === chosen, budget, place, x, y, [low, high]));
     }
     marks.push(...lettersOf(data.series, this.window, frame, y, [low, high], looks));
     const { column, active } = this.cursor;
@@ -234,7 +238,7 @@ export class Plot {
         );
       });
     }
-    overlay.replaceChildren(...marks, ...notes);
+    renew(overlay, ...marks, ...notes);
   }
 
   #line(
@@ -242,24 +246,28 @@ export class Plot {
     one: Series,
     chosen: boolean,
     budget: number,
+    place: string,
     x: (value: number) => number,
     y: (value: number) => number,
     [low, high]: [number, number],
   ): SVGElement[] {
     const { from, count } = this.window;
     const drawn: SVGElement[] = [];
-    let path = '';
-    let pen = false;
-    for (const column of decimated(one.values, from, count, budget)) {
-      const value = one.values[column] as number;
-      if (!Number.isFinite(value) || (data.yLog && value <= 0)) {
-        pen = false;
-        continue;
+    const path = this.#paths.of(one.values, place, () => {
+      let written = '';
+      let pen = false;
+      for (const column of decimated(one.values, from, count, budget)) {
+        const value = one.values[column] as number;
+        if (!Number.isFinite(value) || (data.yLog && value <= 0)) {
+          pen = false;
+          continue;
+        }
+        const at = `${x(data.xs[column] as number).toFixed(1)} ${y(Math.max(low, Math.min(high, value))).toFixed(1)}`;
+        written += `${pen ? 'L' : 'M'}${at}`;
+        pen = true;
       }
-      const at = `${x(data.xs[column] as number).toFixed(1)} ${y(Math.max(low, Math.min(high, value))).toFixed(1)}`;
-      path += `${pen ? 'L' : 'M'}${at}`;
-      pen = true;
-    }
+      return written;
+    });
     const look = `look${one.look % looks}${one.faint ? ' faint' : ''}${chosen ? ' chosen' : ''}`;
     if (path) drawn.push(svg('path', { class: `curve-line ${look}`, d: path }));
     if (data.dots && count <= 160)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 1: every encoding of the manifest as a picture and a curve, with one cursor through both.
 import { type Picture, pictureOf } from '../compute/picture.ts';
-import { announce, box, byId, h, setText } from '../dom.ts';
+import { announce, box, byId, h, renew, setHidden, setText } from '../dom.ts';
 import { Window } from '../draw/cursor.ts';
 import { Curves } from '../draw/curve.ts';
 import { HeatMap, Legend } from '../draw/heatmap.ts';
@@ -188,7 +188,7 @@ export class AtlasLab {
     // Too long a table is cured by its size or by the length; both controls say so.
     this.#length.problem(problem?.field === 'positions' ? problem.message : undefined);
     // A field's own message suffices for ears; above the figure it says why the picture is an older one.
-    this.#problem.hidden = problem === undefined;
+    setHidden(this.#problem, problem === undefined);
     this.#problem.setAttribute('role', shown ? 'note' : 'alert');
     setText(
       this.#problem,
@@ -212,7 +212,7 @@ export class AtlasLab {
     const { settings } = this.store.get();
     const info = infoOf(manifest, this.store.get());
     const key = JSON.stringify([info.id, settings]);
-    if (key !== this.#factsOf) this.#facts.replaceChildren(facts(this.engine, info, settings));
+    if (key !== this.#factsOf) renew(this.#facts, facts(this.engine, info, settings));
     this.#factsOf = key;
   }
 
@@ -253,7 +253,8 @@ export class AtlasLab {
     this.#showCurves(state, info, picture);
     this.#legend.show(picture.cellName, map.range, map.colours);
     this.#table.show(numbersOf(info, picture));
-    this.#definitions.replaceChildren(
+    renew(
+      this.#definitions,
       ...picture.definitions.map((text) => h('p', {}, text)),
       h('p', {}, 'Point at a figure, or Tab to it and use the arrow keys.'),
     );
@@ -276,7 +277,8 @@ export class AtlasLab {
     const cell = exact(picture.cells[row * picture.columns + column] ?? 0);
     const value = exact(curve?.values[column] ?? 0);
     this.#readout.classList.toggle('idle', !active);
-    this.#readout.replaceChildren(
+    renew(
+      this.#readout,
       h('span', {}, place),
       h('span', {}, `${picture.cellName} `, h('b', { class: 'number', 'data-role': 'cell' }, cell)),
       h(

@@ -2,7 +2,7 @@
 // Of the atlas: up to four encodings of any kind on one axis, and how relative each is.
 import { range } from '../compute/cells.ts';
 import { type Preference, preferenceInParts } from '../compute/preference.ts';
-import { box, byId, h } from '../dom.ts';
+import { box, byId, h, setHidden } from '../dom.ts';
 import { centred, paint } from '../draw/raster.ts';
 import { grouped } from '../draw/scale.ts';
 import { type Engine, manifest, problemOf } from '../engine.ts';
@@ -145,7 +145,7 @@ class Compare {
       look,
       values: xs.map((distance) => found.byDistance[distance] ?? Number.NaN),
     }));
-    this.#panel.root.hidden = series.length === 0;
+    setHidden(this.#panel.root, series.length === 0);
     if (series.length)
       this.#panel.show({
         title: 'How much nearer tokens are preferred',

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of the atlas: the wavelengths of what turns or is a wave, on one logarithmic axis with the length.
 import { type Ladder, ladderOf } from '../compute/ladder.ts';
-import { box, h, setText } from '../dom.ts';
+import { box, h, renew, setHidden, setText } from '../dom.ts';
 import { brief, grouped } from '../draw/scale.ts';
 import { type Engine, manifest } from '../engine.ts';
 import { actsAt, type EncodingInfo } from '../model/manifest.ts';
@@ -50,10 +50,10 @@ export class LadderView {
     const state = this.store.get();
     const info = infoOf(manifest, state);
     const ladder = this.#compute(state, info);
-    this.root.hidden = ladder === undefined;
+    setHidden(this.root, ladder === undefined);
     const drawn = typeof ladder === 'object' && ladder.turns.some((turns) => turns > 0);
-    this.#panel.root.hidden = !drawn;
-    this.#tiles.hidden = !drawn;
+    setHidden(this.#panel.root, !drawn);
+    setHidden(this.#tiles, !drawn);
     if (drawn) this.#show(info, ladder);
     else if (ladder)
       setText(this.#notice, wavelessNotices[typeof ladder === 'string' ? ladder : 'still']);
@@ -81,7 +81,8 @@ export class LadderView {
         h('dd', { class: 'tile-value', 'data-value': value }, text),
         h('dd', { class: 'tile-note' }, note),
       );
-    this.#tiles.replaceChildren(
+    renew(
+      this.#tiles,
       tile(
         'Full turns',
         fastest,

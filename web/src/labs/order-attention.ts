@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who looks at whom: the attention map in the present order, and the row of the chosen word as a list.
 import { layer } from '../compute/layer.ts';
-import { announce, box, h } from '../dom.ts';
+import { announce, box, h, renew } from '../dom.ts';
 import { Cursor, Window } from '../draw/cursor.ts';
 import { HeatMap, Legend } from '../draw/heatmap.ts';
 import { labelsOf } from '../draw/scale.ts';
@@ -90,9 +90,10 @@ export class AttentionView {
       label: `Attention of ${count} words, ${head < 0 ? `mean of ${layer.heads} heads` : `head ${head + 1}`}. ${name} looks most at ${first ? `${words[order[first.column] as number]}, ${percent(first.weight)}` : 'nothing'}.`,
     });
     this.#legend.show('weight', range, colours);
-    this.#title.replaceChildren(h('span', { class: 'quote' }, name), ' looks at');
+    renew(this.#title, h('span', { class: 'quote' }, name), ' looks at');
     this.#list.setAttribute('aria-label', `What ${name} looks at, largest first`);
-    this.#list.replaceChildren(
+    renew(
+      this.#list,
       ...this.#sorted(chosenRow).map(({ column, weight }) => {
         const bar = h('span', { class: 'bar-fill', 'aria-hidden': 'true' });
         bar.style.setProperty('width', `${Math.max(0.5, (100 * weight) / range.high).toFixed(1)}%`);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The answer of the first lab: one number, and where it lies against the noise of float32.
 import type { Comparison } from '../compute/layer.ts';
-import { box, h, setText, svg } from '../dom.ts';
+import { box, h, renew, setText, svg } from '../dom.ts';
 import { scientific } from '../draw/scale.ts';
 
 const [lowest, highest] = [-9, 1];
@@ -86,8 +86,6 @@ export class OrderResult {
         ),
       );
     marks.push(svg('circle', { class: 'ruler-dot', cx: at(largest), cy: 17, r: 8 }));
-    this.#ruler.replaceChildren(
-      svg('svg', { width: '100%', height: 52, 'aria-hidden': 'true' }, ...marks),
-    );
+    renew(this.#ruler, svg('svg', { width: '100%', height: 52, 'aria-hidden': 'true' }, ...marks));
   }
 }

@@ -6,7 +6,7 @@ import {
   seed as layerSeed,
   spread as layerSpread,
 } from '../compute/layer.ts';
-import { box, byId, h, setText } from '../dom.ts';
+import { box, byId, h, setHidden, setText } from '../dom.ts';
 import { type Engine, manifest, problemOf } from '../engine.ts';
 import { actsNowhere } from '../model/manifest.ts';
 import {
@@ -212,7 +212,7 @@ export class OrderLab {
     yield;
     try {
       const result = compareOrders(this.engine, words, order, info, state.causal, canonical);
-      this.#problem.hidden = true;
+      setHidden(this.#problem, true);
       this.#result.show(result, isMoved(order));
       setText(
         this.#notice,
@@ -238,7 +238,7 @@ export class OrderLab {
         dark: isDark(),
       });
     } catch (error) {
-      this.#problem.hidden = false;
+      setHidden(this.#problem, false);
       setText(
         this.#problem,
         `This lab uses ${layer.heads} heads of width ${layer.headDim}: ${problemOf(error).message}`,

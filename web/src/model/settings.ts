@@ -84,10 +84,10 @@ export function freeSizes(info: EncodingInfo): FreeSize[] {
   return [...found.values()];
 }
 
-/** How wide values have to be for this encoding. */
-export function valueWidth(info: EncodingInfo, settings: Settings, headDim: number): number {
+/** How wide values have to be for this encoding, or where it does not care, `otherwise`. */
+export function valueWidth(info: EncodingInfo, settings: Settings, otherwise: number): number {
   const size = freeSizes(info).find((candidate) => candidate.widthOf === 'values');
-  return size ? sizeOf(size, settings) : headDim;
+  return size ? sizeOf(size, settings) : otherwise;
 }
 
 export const sizeOf = (size: FreeSize, settings: Settings): number =>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Form controls with a name, an explanation, a way back to the default, and a place for an error.
-import { box, h, setText } from '../dom.ts';
+import { box, h, setHidden, setText } from '../dom.ts';
 
 let serial = 0;
 function freshId(name: string): string {
@@ -70,14 +70,14 @@ export abstract class Control {
   }
   protected standing(isDefault: boolean, mark = 'default'): void {
     setText(this.#mark, mark);
-    this.#mark.hidden = !isDefault;
+    setHidden(this.#mark, !isDefault);
     // A focused button that hides itself would drop the keyboard back to the top of the page.
     if (isDefault && document.activeElement === this.#reset)
       this.root.querySelector<HTMLElement>('input, select')?.focus();
-    this.#reset.hidden = isDefault;
+    setHidden(this.#reset, isDefault);
   }
   problem(message: string | undefined): void {
-    this.#error.hidden = message === undefined;
+    setHidden(this.#error, message === undefined);
     setText(this.#error, message ?? '');
     for (const input of this.root.querySelectorAll('input, select')) {
       if (message === undefined) input.removeAttribute('aria-invalid');

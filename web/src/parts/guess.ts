@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A question ahead of what a lab shows: choose what you expect, then the lab does it and measures.
-import { box, h, setText } from '../dom.ts';
+import { box, h, setHidden, setText } from '../dom.ts';
 import { remember, remembered } from '../remember.ts';
 
 export interface Answer {
@@ -64,7 +64,7 @@ export class Guess {
       box('button-row', ...this.#buttons, this.#away),
       this.#answer,
     );
-    this.root.hidden = true;
+    setHidden(this.root, true);
     all.push(this);
   }
 
@@ -72,7 +72,7 @@ export class Guess {
   show(): void {
     const text = this.#answered ? undefined : this.question.ask();
     if (text !== undefined) setText(this.#text, text);
-    this.root.hidden = !wanted || this.#skipped || (!this.#answered && text === undefined);
+    setHidden(this.root, !wanted || this.#skipped || (!this.#answered && text === undefined));
   }
   /** Asks anew, about another state. */
   reset(): void {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same numbers as the figure, in a real table; a window on it, since thousands of rows help nobody.
-import { box, h, setText } from '../dom.ts';
+import { box, h, renew, setText } from '../dom.ts';
 import type { Cursor } from '../draw/cursor.ts';
 import { exact } from '../draw/scale.ts';
 
@@ -98,7 +98,8 @@ export class NumberTable {
       (_, i) => this.#column + i,
     );
     setText(this.#caption, data.caption);
-    this.#head.replaceChildren(
+    renew(
+      this.#head,
       h(
         'tr',
         {},
@@ -106,7 +107,8 @@ export class NumberTable {
         ...columns.map((column) => h('th', { scope: 'col' }, data.columns[column] ?? '')),
       ),
     );
-    this.#body.replaceChildren(
+    renew(
+      this.#body,
       ...lines.map((line) =>
         h(
           'tr',

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A figure of curves with everything that belongs to it: a legend that is also the read-out, its numbers in a table, and the
 // ways out of the page.
-import { announce, box, h, setText } from '../dom.ts';
+import { announce, box, h, renew, setText } from '../dom.ts';
 import { Cursor, Window } from '../draw/cursor.ts';
 import { looks, Plot, type PlotData } from '../draw/plot.ts';
 import { exact, grouped } from '../draw/scale.ts';
@@ -111,19 +111,20 @@ export class PlotPanel {
     setText(this.#title, data.title);
     this.#plot.show(data.plot);
     this.#table.show(data.table);
-    this.#values = series.map(() => h('span', { class: 'number key-value' }));
-    this.#legend.replaceChildren(
-      ...series.map((one, i) => {
+    renew(
+      this.#legend,
+      ...series.map((one) => {
         const look = `look${one.look % looks}${one.faint ? ' faint' : ''}`;
         return h(
           'li',
           { 'data-series': one.letter || one.name },
           h('span', { class: `swatch ${look}`, 'aria-hidden': 'true' }, one.letter),
           h('span', { class: 'key-name' }, one.name),
-          this.#values[i] as HTMLElement,
+          h('span', { class: 'number key-value' }),
         );
       }),
     );
+    this.#values = [...this.#legend.querySelectorAll<HTMLElement>('.key-value')];
     this.#point(false);
   }
 

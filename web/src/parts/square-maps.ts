@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Maps of attention over one sequence, side by side under one cursor.
-import { announce, box, h, setText } from '../dom.ts';
+import { announce, box, h, setHidden, setText } from '../dom.ts';
 import { Cursor, Window } from '../draw/cursor.ts';
 import { HeatMap, Legend } from '../draw/heatmap.ts';
 import type { Range } from '../draw/raster.ts';
@@ -77,7 +77,7 @@ export class SquareMaps {
     const labels = labelsOf(words, mostLabels, place);
     this.#maps.forEach(({ figure, title, map, legend }, i) => {
       const look = looks[i];
-      figure.hidden = look === undefined;
+      setHidden(figure, look === undefined);
       if (!look) return;
       const { cells, range, colours, label } = look;
       setText(title, look.title);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 2: what each way of stretching a rotation does beyond the trained length.
 import { type Beyond, beyond, beyondInParts, type Setup } from '../../compute/beyond.ts';
-import { box, byId, h, setText } from '../../dom.ts';
+import { box, byId, h, renew, setHidden, setText } from '../../dom.ts';
 import { grouped } from '../../draw/scale.ts';
 import { type Engine, manifest } from '../../engine.ts';
 import { differ, fallbacks, longestSequence, type Values } from '../../model/keys.ts';
@@ -270,14 +270,14 @@ class BeyondLab {
     const drawn = panels(found, setup, looks, values.hot);
     for (const name of Object.keys(this.#panels) as (keyof Panels)[]) {
       const isEmpty = drawn[name].plot.series.length === 0;
-      this.#panels[name].root.hidden = isEmpty;
+      setHidden(this.#panels[name].root, isEmpty);
       if (!isEmpty) this.#panels[name].show(drawn[name]);
       yield;
     }
     for (const control of this.#listControls.values()) control.problem(undefined);
     for (const { info, message } of found.failures) this.#complain(info, message);
     setText(this.#notice, beyondNotice(found, setup));
-    this.#summary.replaceChildren(summary(found, looks));
+    renew(this.#summary, summary(found, looks));
   }
   /** An error of a method belongs to the list that was given for it; the summary shows it in any case. */
   #complain(info: EncodingInfo, message: string): void {

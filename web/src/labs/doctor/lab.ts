@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 4: what a model's configuration says about positions, what it does not, and who reads it wrongly.
-import { box, byId, h, setText, toast } from '../../dom.ts';
+import { box, byId, h, renew, setHidden, setText, toast } from '../../dom.ts';
 import type { Engine } from '../../engine.ts';
 import { differ, longestShared } from '../../model/keys.ts';
 import type { State, Store } from '../../model/state.ts';
@@ -214,7 +214,7 @@ class ConfigLab {
     if (!isReading(reading)) {
       this.#current = undefined;
       setText(this.#verdict, 'This cannot be read.');
-      this.#findings.replaceChildren(faultCard(reading));
+      renew(this.#findings, faultCard(reading));
       setText(
         this.#notice,
         'An error here is better than a default taken in silence, which is what most readers do.',
@@ -231,12 +231,12 @@ class ConfigLab {
     this.#input.length.show(one.length, values.at === 0, 'as trained');
     setText(this.#verdict, verdict(reading));
     this.#chooseKind(reading, one);
-    this.#tiles.replaceChildren(figureTiles(one));
+    renew(this.#tiles, figureTiles(one));
     const warnings = reading.model.warnings.filter(({ severity }) => severity === 'warning').length;
     setText(this.#notice, doctorNotice(one, warnings));
-    this.#findings.replaceChildren(findings(reading.model.warnings));
+    renew(this.#findings, findings(reading.model.warnings));
     const panel = frequencyPanel(reading, one);
-    this.#panel.root.hidden = !panel;
+    setHidden(this.#panel.root, !panel);
     if (panel) this.#panel.show(panel);
     this.#origins.replaceChildren(originTable(reading, one));
     this.#compare(reading, one.kind.type);
@@ -256,7 +256,7 @@ class ConfigLab {
       this.#origins,
       this.#difference,
     ])
-      part.hidden = hidden;
+      setHidden(part, hidden);
   }
   #chooseKind({ kinds }: Reading, one: KindRead): void {
     const names = kinds.map(({ kind }) => kind.type);
@@ -271,16 +271,17 @@ class ConfigLab {
       );
       this.#kinds.replaceChildren(this.#kindControl.root);
     }
-    this.#kinds.hidden = kinds.length < 2;
+    setHidden(this.#kinds, kinds.length < 2);
     this.#kindControl?.show(one.kind.type, true);
   }
   #compare(reading: Reading, type: string): void {
     const { at, lenient } = this.store.get().values;
     const other = this.#other;
-    this.#difference.hidden = !other;
+    setHidden(this.#difference, !other);
     if (!other) return;
     const there = read(this.engine, other.text, at, lenient);
-    this.#difference.replaceChildren(
+    renew(
+      this.#difference,
       isReading(there)
         ? differenceTable(differences(reading, there, type), other.title)
         : faultCard(there),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 6: small decoders, one per encoding, trained side by side and asked about lengths they never saw.
 import './train.css';
-import { announce, box, byId, h, setText } from '../../dom.ts';
+import { announce, box, byId, h, setHidden, setText } from '../../dom.ts';
 import { type Engine, manifest } from '../../engine.ts';
 import type { Store } from '../../model/state.ts';
 import type { Guess } from '../../parts/guess.ts';
@@ -166,8 +166,8 @@ class TrainLab {
     const focus = document.activeElement;
     const { Train, Pause, Stop } = this.#buttons;
     const over = phase === 'stopped' || phase === 'done';
-    Train.hidden = phase === 'training';
-    Pause.hidden = phase !== 'training';
+    setHidden(Train, phase === 'training');
+    setHidden(Pause, phase !== 'training');
     Train.disabled = pupilsOf(this.store.get().values).length === 0;
     this.#more.disabled = phase === 'training' || Train.disabled;
     Stop.disabled = phase !== 'training' && phase !== 'resting';
@@ -218,9 +218,10 @@ class TrainLab {
       `width ${fixed.width}, ${fixed.heads} heads, one layer, Adam ${fixed.rate}, ${fixed.sequences} sequences a step`,
     ];
     const drawn = this.#curves().filter(({ now, before }) => now.length + before.length > 0);
-    this.#accuracy.root.hidden = drawn.length === 0;
-    this.#loss.root.hidden = !drawn.some(
-      ({ now, same }) => (now[0]?.length ?? 0) + same.length > 1,
+    setHidden(this.#accuracy.root, drawn.length === 0);
+    setHidden(
+      this.#loss.root,
+      !drawn.some(({ now, same }) => (now[0]?.length ?? 0) + same.length > 1),
     );
     if (drawn.length) this.#accuracy.show(accuracyPanel(drawn, setup, remarks));
     // In tasks of their own, so that no figure keeps the page busy for long.

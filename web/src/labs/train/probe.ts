@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the decoders look at: one sequence that all of them are shown, one map for each, at a step of the training.
-import { box, h, setText } from '../../dom.ts';
+import { box, h, renew, setHidden, setText } from '../../dom.ts';
 import { sequential } from '../../model/colour.ts';
 import { fallbacks, type Values } from '../../model/keys.ts';
 import { ChoiceControl, NumberControl } from '../../parts/control.ts';
@@ -70,7 +70,7 @@ export class ProbeView {
     this.#head.show(String(eye), true);
     const latest = Math.max(0, ...seen.map(({ step }) => step));
     this.#step.show(when < 0 ? latest : when, when === fallbacks.when, 'latest');
-    this.root.hidden = seen.length === 0;
+    setHidden(this.root, seen.length === 0);
     setText(this.#origin, origin);
     setText(this.#notice, probeNotice(seen, setup));
     const colours = sequential(isDark());
@@ -92,7 +92,8 @@ export class ProbeView {
           .join(', ')}`,
       hint: 'Point at a map, or Tab to it and use the arrows.',
     });
-    this.#tiles.replaceChildren(
+    renew(
+      this.#tiles,
       ...seen.map(({ title, letter, step, found }) =>
         box(
           'tile',

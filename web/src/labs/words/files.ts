@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a visitor's own files come into the lab, and what is said about byte pairs that come or do not.
 import './files.css';
-import { box, h, setText } from '../../dom.ts';
+import { box, h, setHidden, setText } from '../../dom.ts';
 import type { Pairs } from './pairs.ts';
 
 /** A button that asks for a file. */
@@ -77,7 +77,7 @@ export class PairsStatus {
             : '',
     );
     this.#text.classList.toggle('control-error', problem !== undefined);
-    this.#again.hidden = !wanted || failure === undefined;
+    setHidden(this.#again, !wanted || failure === undefined);
   }
 }
 
@@ -120,8 +120,8 @@ export class OwnTokens {
         ? `Byte pairs are those of ${own.name}, which knows ${own.size} tokens. A link does not carry the file: whoever opens one gets GPT-2’s.`
         : 'Instead of GPT-2’s tokens: chosen or dropped here, up to 20 MB. It stays in this browser.',
     );
-    this.#back.hidden = own === undefined;
+    setHidden(this.#back, own === undefined);
     setText(this.#problem, refused ?? '');
-    this.#problem.hidden = refused === undefined;
+    setHidden(this.#problem, refused === undefined);
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 3: attention on the visitor's words, under two encodings.
 import { headDimOf, mapOf, weightsOf } from '../../compute/words.ts';
-import { box, byId, h, setText } from '../../dom.ts';
+import { box, byId, h, renew, setHidden, setText } from '../../dom.ts';
 import { scientific } from '../../draw/scale.ts';
 import { type Engine, manifest, problemOf } from '../../engine.ts';
 import { sequential } from '../../model/colour.ts';
@@ -216,11 +216,11 @@ class WordsLab {
         mapOf(weights[1], layer.heads, head),
       ] as const;
       this.#shown = { question, weights, maps, infos: [a, b], trained };
-      this.#problem.hidden = true;
+      setHidden(this.#problem, true);
       this.#guess.show();
       this.#show(this.#shown, order, cut, head);
     } catch (error) {
-      this.#problem.hidden = false;
+      setHidden(this.#problem, false);
       setText(this.#problem, problemOf(error).message);
     }
   }
@@ -236,9 +236,7 @@ class WordsLab {
     this.#maps.show(mapsOf({ words, a, b, names, place, dark: isDark() }));
     const found = measured(this.engine, shown, cut, order, head);
     this.#rigid = found.rigid;
-    this.#tiles.replaceChildren(
-      ...tilesOf(found.mean, found.moved, found.rigid, found.sunk, found.found),
-    );
+    renew(this.#tiles, ...tilesOf(found.mean, found.moved, found.rigid, found.sunk, found.found));
     const { part, mask } = question;
     setText(this.#notice, wordsNotice({ ...found, names, part, masked: mask !== 'open' }));
     this.#below = { shown, place, head, found };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One word's attention under both encodings: lines from it to the others, and the others sorted by how much they get.
-import { box, h, setText, svg } from '../../dom.ts';
+import { box, h, renew, setText, svg } from '../../dom.ts';
 import { shortened } from '../../draw/scale.ts';
 import { percent } from './text.ts';
 
@@ -40,7 +40,8 @@ export class RowView {
 
   show(data: RowData): void {
     const { words, place } = data;
-    this.#title.replaceChildren(
+    renew(
+      this.#title,
       h('span', { class: 'quote' }, words[place] ?? ''),
       ` looks at, place ${place + 1} of ${words.length}`,
     );
@@ -59,7 +60,8 @@ export class RowView {
         h('span', { class: 'share-track' }, bar),
       );
     };
-    this.#table.replaceChildren(
+    renew(
+      this.#table,
       h(
         'table',
         { class: 'shares' },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is said about a visitor's table, and how it is chosen and put away.
 import { fitsLayer } from '../../compute/given.ts';
-import { box, h, setText } from '../../dom.ts';
+import { box, h, setHidden, setText } from '../../dom.ts';
 import { fileButton } from './files.ts';
 import type { OwnTable } from './table.ts';
 
@@ -63,9 +63,9 @@ export class TablePanel {
   /** `width` is the layer's, `unit` what the text is cut into, with ids or without. */
   show(width: number, unit: string, hasIds: boolean): void {
     const { used, problem } = this.table;
-    this.#remove.hidden = used === undefined;
-    this.#tensors.hidden = used === undefined;
-    this.#cut.hidden = used === undefined || hasIds;
+    setHidden(this.#remove, used === undefined);
+    setHidden(this.#tensors, used === undefined);
+    setHidden(this.#cut, used === undefined || hasIds);
     if (used) {
       const { tables, entry, file } = used;
       if (this.#listed !== tables)
@@ -92,6 +92,6 @@ export class TablePanel {
         'Instead of hashed vectors: chosen or dropped here. Only its header and the rows of your tokens are read, and nothing leaves this browser.',
       );
     setText(this.#problem, problem ?? '');
-    this.#problem.hidden = problem === undefined;
+    setHidden(this.#problem, problem === undefined);
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the heads come from: random projections, or a file of trained ones, fetched when it is chosen.
-import { box, h, setText } from '../../dom.ts';
+import { box, h, setHidden, setText } from '../../dom.ts';
 import { manifest, problemOf } from '../../engine.ts';
 import { fallbacks, type Values } from '../../model/keys.ts';
 import { untouched } from '../../model/settings.ts';
@@ -65,7 +65,7 @@ export class HeadSource {
         h('optgroup', { label: `Trained: ${name}` }, ...options),
       ),
     );
-    this.#failure.hidden = true;
+    setHidden(this.#failure, true);
     this.root = box(
       'words-source',
       box('versus', h('label', { for: 'words-heads' }, 'Heads'), this.#select),
@@ -133,14 +133,14 @@ export class HeadSource {
     const found = this.#known.get(trained);
     this.#select.value = files.some(({ name }) => name === trained) ? trained : '';
     const failed = trained !== '' && found instanceof Error;
-    this.#failure.hidden = !failed;
+    setHidden(this.#failure, !failed);
     setText(
       this.#message,
       failed
         ? `These heads did not come: ${found.message}. The maps are of random projections.`
         : '',
     );
-    this.#again.hidden = !files.some(({ name }) => name === trained);
+    setHidden(this.#again, !files.some(({ name }) => name === trained));
     setText(
       this.#about,
       trained === '' || failed
