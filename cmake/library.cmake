@@ -18,7 +18,7 @@ target_compile_features(posenc PUBLIC cxx_std_20)
 target_compile_options(posenc PUBLIC -ffp-contract=off)
 target_compile_options(posenc PRIVATE -fno-exceptions -fno-rtti)
 if(EMSCRIPTEN)
-  target_compile_options(posenc PUBLIC -msimd128)
+  target_compile_options(posenc PUBLIC -msimd128 -mnontrapping-fptoint)
   target_compile_definitions(posenc PUBLIC "$<BUILD_INTERFACE:POSENC_KERNELS_APART>")  # wasm.cmake compiles the rest for size
 endif()
 posenc_our_code(posenc)

@@ -24,24 +24,24 @@ TYPED_TEST(VectorTables, MultiplyFourRowsWithAnyRunOfVectors) {
       const Index planes = 2;
       Random random(static_cast<std::uint64_t>(count + depth));
       const Array<float> vectors = random.floats(planes * count * depth);
-      auto table = VectorTable::make(planes, count, depth);
-      ASSERT_TRUE(reference::succeeds(table));
-      ASSERT_GE(table->columns(), count);
+      VectorTable table;
+      ASSERT_TRUE(reference::succeeds(table.allocate(planes, count, depth)));
+      ASSERT_GE(table.columns(), count);
       for (Index i = 0; i < vectors.size(); ++i)
-        table->at(i / depth / count, i / depth % count, i % depth) = vectors[i];
+        table.at(i / depth / count, i / depth % count, i % depth) = vectors[i];
       const Array<float> rows = random.floats(row_group * depth);
       for (Index plane = 0; plane < planes; ++plane)
         for (Index first = 0; first < count; first += 5)
           for (Index last = first; last <= count; last += 3) {
-            Array<float> out(row_group * table->columns());
-            table->template products<TypeParam>(rows.data(), plane, first, last, out.data());
+            Array<float> out(row_group * table.columns());
+            table.template products<TypeParam>(rows.data(), plane, first, last, out.data());
             for (Index r = 0; r < row_group; ++r)
               for (Index i = first; i < last; ++i) {
                 double want = 0;
                 for (Index k = 0; k < depth; ++k)
                   want += static_cast<double>(rows[r * depth + k]) *
                           vectors[(plane * count + i) * depth + k];
-                ASSERT_NEAR(out[r * table->columns() + i], want, tolerance);
+                ASSERT_NEAR(out[r * table.columns() + i], want, tolerance);
               }
           }
     }
@@ -49,43 +49,43 @@ TYPED_TEST(VectorTables, MultiplyFourRowsWithAnyRunOfVectors) {
 
 TEST(VectorTable, PullsGradientsOfProductsBack) {
   const Index count = 40, depth = 3;
-  auto table = VectorTable::make(2, count, depth);
-  ASSERT_TRUE(reference::succeeds(table));
+  VectorTable table;
+  ASSERT_TRUE(reference::succeeds(table.allocate(2, count, depth)));
   Random random(4);
   for (Index i = 0; i < count; ++i)
-    for (Index k = 0; k < depth; ++k) table->at(1, i, k) = static_cast<float>(random.normal());
+    for (Index k = 0; k < depth; ++k) table.at(1, i, k) = static_cast<float>(random.normal());
   const Array<float> own = random.floats(depth), by = random.floats(count);
-  Array<float> weights(table->columns()), own_gradient(depth, 1);
+  Array<float> weights(table.columns()), own_gradient(depth, 1);
   for (Index i = 5; i < 37; ++i) weights[i] = by[i];
-  Array<double> sums(table->size());
-  table->pull_back<xsimd::default_arch>(own.data(), 2, weights.data(), 1, 5, 37,
-                                        own_gradient.data(), sums.data());
+  Array<double> sums(table.size());
+  table.pull_back<xsimd::default_arch>(own.data(), 2, weights.data(), 1, 5, 37, own_gradient.data(),
+                                       sums.data());
   for (Index k = 0; k < depth; ++k) {
     double want = 1;
-    for (Index i = 5; i < 37; ++i) want += 2.0 * by[i] * table->at(1, i, k);
+    for (Index i = 5; i < 37; ++i) want += 2.0 * by[i] * table.at(1, i, k);
     EXPECT_NEAR(own_gradient[k], want, tolerance);
   }
   Array<float> rows(count * 2 * depth);
-  table->collect(sums.data(), 2, count, rows.data());
+  table.collect(sums.data(), 2, count, rows.data());
   for (Index i = 0; i < count; ++i)
     for (Index k = 0; k < depth; ++k) {
       EXPECT_EQ(rows[i * 2 * depth + k], 0) << "the other plane";
       const double want = i >= 5 && i < 37 ? 2.0 * by[i] * own[k] : 0;
       EXPECT_NEAR(rows[(i * 2 + 1) * depth + k], want, tolerance) << i << ' ' << k;
     }
-  EXPECT_EQ(weights, Array<float>(table->columns())) << "ready for the next";
+  EXPECT_EQ(weights, Array<float>(table.columns())) << "ready for the next";
 }
 
 TEST(VectorTable, SaysHowMuchRoomItsProductsNeed) {
-  const auto table = VectorTable::make(1, 40, 6);
-  ASSERT_TRUE(reference::succeeds(table));
-  EXPECT_EQ(table->depth(), 6);
-  EXPECT_EQ(table->scratch(), row_group * (6 + table->columns()));
+  VectorTable table;
+  ASSERT_TRUE(reference::succeeds(table.allocate(1, 40, 6)));
+  EXPECT_EQ(table.depth(), 6);
+  EXPECT_EQ(table.scratch(), row_group * (6 + table.columns()));
 }
 
 TEST(VectorTable, RefusesSizesThatOverflow) {
   const Index huge = Index{1} << (sizeof(Index) * 4);
-  EXPECT_FALSE(VectorTable::make(huge, huge, huge));
+  EXPECT_FALSE(VectorTable{}.allocate(huge, huge, huge));
 }
 
 TEST(KeptBlocks, ComputeWhatTheyDoNotHold) {

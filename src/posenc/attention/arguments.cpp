@@ -29,9 +29,8 @@ Status check_growth(std::span<const Encoding* const> encodings) {
     if (grows->rotation().growth() == 0) continue;
     for (const Encoding* other : encodings)
       if (other != grows && (other->traits().sites.rotate || content_term(*other)))
-        return Error{.code = Errc::unsupported,
-                     .field = other->traits().id,
-                     .expected = "left out beside an encoding that makes rows wider"};
+        return fault(Errc::unsupported, other->traits().id,
+                     "left out beside an encoding that makes rows wider");
   }
   return {};
 }
@@ -43,9 +42,7 @@ Status check_presence(const Encoding& e, const AttentionArguments& a) {
   for (const auto& [rows, field] :
        {std::pair{a.query_positions, "queryPositions"}, {a.key_positions, "keyPositions"}})
     if (rows.data == nullptr)
-      return Error{.code = Errc::missing_option,
-                   .field = field,
-                   .expected = "given, one list for each axis"};
+      return fault(Errc::missing_option, field, "given, one list for each axis");
   return {};
 }
 
@@ -77,7 +74,7 @@ Status check_axes(std::span<const Encoding* const> encodings) {
 Status check_rules(const AttentionArguments& a) {
   // Places are added up in 64 bits.
   constexpr std::int64_t most = std::int64_t{1} << 53;
-  const auto count = [](std::string_view field, Index n) -> Status {
+  const auto count = [](const char* field, Index n) -> Status {
     if (n >= 0 && std::int64_t{n} <= most) return {};
     return wrong_number(Errc::out_of_range, field, "a number of keys from 0", n);
   };
@@ -92,18 +89,13 @@ Status check_rules(const AttentionArguments& a) {
   if (Status s = count("keyGap", a.key_gap.by); !s) return s;
   if (!(a.softcap >= 0) || !std::isfinite(static_cast<float>(a.softcap)) ||
       (a.softcap > 0 && static_cast<float>(a.softcap) < std::numeric_limits<float>::min()))
-    return Error{.code = Errc::out_of_range,
-                 .field = "softcap",
-                 .expected = "a positive float32 number, or 0 for none",
-                 .received = a.softcap};
+    return fault(Errc::out_of_range, "softcap", "a positive float32 number, or 0 for none",
+                 a.softcap);
   if (a.sinks != nullptr)
     for (Index h = 0; h < a.shape.heads; ++h)
       if (!(a.sinks[h] < std::numeric_limits<float>::infinity()))
-        return Error{.code = Errc::not_finite,
-                     .field = "sinks",
-                     .expected = "finite logits, or -infinity for none",
-                     .received = a.sinks[h],
-                     .index = static_cast<double>(h)};
+        return fault(Errc::not_finite, "sinks", "finite logits, or -infinity for none", a.sinks[h],
+                     static_cast<double>(h));
   return {};
 }
 
@@ -111,15 +103,10 @@ Status check_query_scale(const QueryScale& q) {
   if (q.kind == QueryScale::Kind::none) return {};
   const bool log_n = q.kind == QueryScale::Kind::log_n;
   if (!std::isfinite(q.length) || q.length < (log_n ? 2 : 1))
-    return Error{.code = Errc::out_of_range,
-                 .field = "queryScale.length",
-                 .expected = log_n ? "a number from 2" : "a number from 1",
-                 .received = q.length};
+    return fault(Errc::out_of_range, "queryScale.length",
+                 log_n ? "a number from 2" : "a number from 1", q.length);
   if (!log_n && !std::isfinite(q.factor))
-    return Error{.code = Errc::not_finite,
-                 .field = "queryScale.factor",
-                 .expected = "a finite number",
-                 .received = q.factor};
+    return fault(Errc::not_finite, "queryScale.factor", "a finite number", q.factor);
   return {};
 }
 
@@ -145,14 +132,11 @@ Status check_sequences(const AttentionArguments& a) {
 
 }  // namespace
 
-Status check_norm(const HeadNorm& norm, std::string_view field, Index heads,
+Status check_norm(const HeadNorm& norm, const char* field, Index heads,
                   std::span<const Encoding* const> encodings) {
   if (norm.kind == HeadNorm::Kind::none) return {};
   if (!std::isfinite(norm.epsilon) || norm.epsilon < 0)
-    return Error{.code = Errc::out_of_range,
-                 .field = field,
-                 .expected = "with an epsilon from 0",
-                 .received = norm.epsilon};
+    return fault(Errc::out_of_range, field, "with an epsilon from 0", norm.epsilon);
   if (norm.weight != nullptr && norm.weight_heads != 1 && norm.weight_heads != heads)
     return wrong_number(Errc::shape_mismatch, field,
                         "with one weight for all heads or one for each", norm.weight_heads);
@@ -218,9 +202,8 @@ Status check(const AttentionArguments& a) {
                         static_cast<Index>(a.encodings.size()));
   for (const Encoding* e : a.encodings)
     if (e->traits().sites == Sites{.embed = true})
-      return Error{.code = Errc::unsupported,
-                   .field = e->traits().id,
-                   .expected = "added to the embeddings before: it does nothing in attention"};
+      return fault(Errc::unsupported, e->traits().id,
+                   "added to the embeddings before: it does nothing in attention");
   if (Status checked = check_together(a.encodings); !checked) return checked;
   std::optional<double> wish;
   for (const Encoding* e : a.encodings) {
@@ -231,17 +214,12 @@ Status check(const AttentionArguments& a) {
     if (Status checked = check_presence(*e, a); !checked) return checked;
     const auto own = e->score_scale(s.head_dim);
     if (own && wish && *own != *wish && !a.scale)
-      return Error{.code = Errc::missing_option,
-                   .field = "scale",
-                   .expected = "given, since the encodings ask for different ones",
-                   .received = *own};
+      return fault(Errc::missing_option, "scale",
+                   "given, since the encodings ask for different ones", *own);
     if (own) wish = own;
   }
   if (a.scale && !std::isfinite(*a.scale))
-    return Error{.code = Errc::not_finite,
-                 .field = "scale",
-                 .expected = "a finite number",
-                 .received = *a.scale};
+    return fault(Errc::not_finite, "scale", "a finite number", *a.scale);
   if (a.keys_rotated && a.k_norm.before())
     return wrong_number(
         Errc::unsupported, "kNorm",

@@ -215,7 +215,7 @@ Status check(const AttentionArguments& arguments);
 Status check_together(std::span<const Encoding* const> encodings);
 
 /// Whether a normalisation of rows of `heads` heads can be done; `field` is the option's name.
-Status check_norm(const HeadNorm& norm, std::string_view field, Index heads,
+Status check_norm(const HeadNorm& norm, const char* field, Index heads,
                   std::span<const Encoding* const> encodings);
 
 /// The scale of q·k in force: what was asked for to the letter, or what the encodings wish for.

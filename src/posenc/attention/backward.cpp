@@ -7,12 +7,10 @@ namespace posenc {
 Status attention_backward(const BackwardArguments& arguments) {
   if (Status checked = check(arguments.forward); !checked) return checked;
   if (arguments.forward.paged_k || arguments.forward.paged_v || arguments.forward.keys_rotated)
-    return Error{.code = Errc::unsupported, .field = "k", .expected = "a tensor and not a cache"};
+    return fault(Errc::unsupported, "k", "a tensor and not a cache");
   for (const Encoding* e : arguments.forward.encodings)
     if (!e->differentiable())
-      return Error{.code = Errc::unsupported,
-                   .field = e->traits().id,
-                   .expected = "an encoding with a way back"};
+      return fault(Errc::unsupported, e->traits().id, "an encoding with a way back");
   if (const WideKernels* wide = wide_kernels()) return wide->attend_backward(arguments);
   return attend_backward<xsimd::default_arch>(arguments);
 }

@@ -112,25 +112,17 @@ class Placement {
   }
 
   Status check_side(const Encoding& e, const PositionRows& rows, Index b, const Place& place,
-                    Index count, std::string_view field) const {
+                    Index count, const char* field) const {
     if (rows.data != nullptr)
-      return at_fault(e.accepts(seen_by(e, given(rows, b, count))), field,
-                      rows.origin + (rows.rows > 1 ? b * a_.axes * stride(rows, count) : 0));
+      return e.accepts(seen_by(e, given(rows, b, count)))
+          .at(field, rows.origin + (rows.rows > 1 ? b * a_.axes * stride(rows, count) : 0));
     constexpr Index at_once = 256;  // 2 KB of stack
     double numbers[at_once];
     for (Index i = 0; i < count; i += at_once) {
       const Positions made = counted(numbers, place, i, std::min(at_once, count - i));
-      if (Status s = at_fault(e.accepts(seen_by(e, made)), field, rows.origin + i); !s) return s;
+      if (Status s = e.accepts(seen_by(e, made)); !s) return s.at(field, rows.origin + i);
     }
     return {};
-  }
-  /// Names the tensor at fault, and counts the element over all of it.
-  static Status at_fault(const Status& status, std::string_view field, Index first) {
-    if (status) return status;
-    Error error = status.error();
-    error.field = field;
-    if (error.index >= 0) error.index += static_cast<double>(first);
-    return error;
   }
 
   const AttentionArguments& a_;

@@ -16,12 +16,8 @@ Status KVCache::check_view(const AttentionArguments& a) const {
   for (const auto& [asked, field] :
        {std::pair{a.window.first, "window.first"}, {a.prefix, "prefix"}})
     if (asked > o_.sinks)
-      return Error{.code = Errc::out_of_range,
-                   .field = field,
-                   .expected = "at most the first tokens that the cache keeps",
-                   .received = static_cast<double>(asked),
-                   .low = 0,
-                   .high = static_cast<double>(o_.sinks)};
+      return outside(Errc::out_of_range, field, "at most the first tokens that the cache keeps",
+                     static_cast<double>(asked), 0, static_cast<double>(o_.sinks));
   if (a.key_gap.by == 0) return {};
   const std::int64_t before = first - oldest_held();
   const Index chunk = a.window.chunk;
@@ -30,12 +26,10 @@ Status KVCache::check_view(const AttentionArguments& a) const {
   const bool limited = a.window.left.has_value() || o_.own_positions;
   if (chunk > 0) needed = std::min(limited ? needed : chunk, place_in_chunk(first, chunk));
   if (needed > before)
-    return Error{.code = Errc::out_of_range,
-                 .field = a.window.left && *a.window.left == needed ? "window" : "chunk",
-                 .expected = "within what the ring of the cache still holds before the first query",
-                 .received = static_cast<double>(needed),
-                 .low = 0,
-                 .high = static_cast<double>(std::max<std::int64_t>(0, before))};
+    return outside(
+        Errc::out_of_range, a.window.left && *a.window.left == needed ? "window" : "chunk",
+        "within what the ring of the cache still holds before the first query",
+        static_cast<double>(needed), 0, static_cast<double>(std::max<std::int64_t>(0, before)));
   return {};
 }
 
@@ -53,10 +47,8 @@ Status KVCache::check_encodings(std::span<const Encoding* const> asked) const {
           !(rotated_ && (t.sites.rotate || (t.sites.score && !t.content_free)));
   }
   if (fit) return {};
-  return Error{
-      .code = Errc::cache_stale,
-      .field = "encoding",
-      .expected = "those the cache was made with, and no others that need its keys as they came"};
+  return fault(Errc::cache_stale, "encoding",
+               "those the cache was made with, and no others that need its keys as they came");
 }
 
 Status KVCache::attend(AttentionArguments a, NewTokens t) {
@@ -75,10 +67,8 @@ Status KVCache::attend(AttentionArguments a, NewTokens t) {
     if (Status fit = check_encodings(a.encodings); !fit) return fit;
   }
   if (!a.sequences.empty())
-    return Error{
-        .code = Errc::unsupported,
-        .field = "keyLengths",
-        .expected = "left out: the sequences of a cache are of one length, padded at the left"};
+    return fault(Errc::unsupported, "keyLengths",
+                 "left out: the sequences of a cache are of one length, padded at the left");
   // Keys are stored normalised, unless that comes after a rotation that is still to come.
   t.k_norm = a.k_norm;
   if (rotated_ || a.k_norm.before()) a.k_norm = {};
@@ -109,14 +99,12 @@ Status KVCache::attend(AttentionArguments a, NewTokens t) {
   const Index first_kept = std::clamp<Index>(o_.sinks - length_, 0, call.from);
   if (Status owned = own_slots(length_, length_ + first_kept); !owned) return owned;
   if (!call.in_place) {
-    auto fresh = Pages::make((t.count + layout_.rows - 1) / layout_.rows, layout_.bytes());
-    if (!fresh) return fresh.error();
-    call.fresh = std::move(*fresh);
+    const Index pages = (t.count + layout_.rows - 1) / layout_.rows;
+    if (Status s = call.fresh.allocate(pages, layout_.bytes()); !s) return s;
   }
-  auto table =
-      Buffer<const std::byte*>::make(static_cast<std::size_t>(pages_.count() + call.fresh.count()));
-  if (!table) return table.error();
-  call.table = std::move(*table);
+  if (Status s = call.table.allocate(static_cast<std::size_t>(pages_.count() + call.fresh.count()));
+      !s)
+    return s;
   std::copy_n(pages_.data(), pages_.count(), call.table.data());
   std::copy_n(call.fresh.data(), call.fresh.count(), call.table.data() + pages_.count());
   set_rows(call, a);
@@ -179,9 +167,8 @@ Status KVCache::place_in_text(AttentionArguments& a, const NewTokens& t, Call& c
                         "of as many axes as those of the cache", a.axes);
   const bool alike = (length_ == 0 || shared_) && t.positions.rows == 1;
   const Index sets = alike ? 1 : o_.batch, gap = a.key_gap.by, old = s.keys - t.count;
-  auto keys = Buffer<double>::make(static_cast<std::size_t>(sets * axes_ * s.keys));
-  if (!keys) return keys.error();
-  call.keys = std::move(*keys);
+  if (Status done = call.keys.allocate(static_cast<std::size_t>(sets * axes_ * s.keys)); !done)
+    return done;
   double* out = call.keys.data();
   for (Index b = 0; b < sets; ++b)
     for (Index axis = 0; axis < axes_; ++axis) {
@@ -197,13 +184,12 @@ Status KVCache::place_in_text(AttentionArguments& a, const NewTokens& t, Call& c
     // A query stands where the token in its place does.
     const std::int64_t place = std::int64_t{a.first_query()} - gap;
     if (place < kept() * (gap > 0) || place > std::int64_t{s.keys} - s.queries)
-      return Error{.code = Errc::missing_option,
-                   .field = "queryPositions",
-                   .expected = "given for queries that stand at no token of the cache"};
+      return fault(Errc::missing_option, "queryPositions",
+                   "given for queries that stand at no token of the cache");
     const auto first = static_cast<Index>(place);
-    auto queries = Buffer<double>::make(static_cast<std::size_t>(sets * axes_ * s.queries));
-    if (!queries) return queries.error();
-    call.queries = std::move(*queries);
+    if (Status done = call.queries.allocate(static_cast<std::size_t>(sets * axes_ * s.queries));
+        !done)
+      return done;
     for (Index row = 0; row < sets * axes_; ++row)
       std::copy_n(call.keys.data() + row * s.keys + first, s.queries,
                   call.queries.data() + row * s.queries);

@@ -24,8 +24,8 @@ struct Header {
 };
 static_assert(sizeof(Header) == 128);
 
-Error bad(Errc code, std::string_view expected, double received) {
-  return {.code = code, .field = "bytes", .expected = expected, .received = received};
+Status bad(Errc code, const char* expected, double received) {
+  return fault(code, "bytes", expected, received);
 }
 
 }  // namespace
@@ -140,15 +140,15 @@ Status KVCache::from_bytes(std::span<const std::byte> bytes) {
 
   // Positions come first, and are the only numbers that could lead anywhere.
   const Index tokens = kept + length - oldest;
-  auto places = Buffer<double>::make(static_cast<std::size_t>(o_.batch * axes_ * tokens));
-  if (!places) return places.error();
-  std::memcpy(places->data(), bytes.data() + sizeof h, places->size() * sizeof(double));
-  for (double& place : std::span(places->data(), places->size()))
+  Buffer<double> places;
+  if (Status s = places.allocate(static_cast<std::size_t>(o_.batch * axes_ * tokens)); !s) return s;
+  std::memcpy(places.data(), bytes.data() + sizeof h, places.size() * sizeof(double));
+  for (double& place : std::span(places.data(), places.size()))
     if (!(std::abs(place) <= 0x1p53))
       return bad(Errc::bad_tensor, "of positions from -2^53 to 2^53", place);
   for (const Encoding* e : encodings())
     for (Index b = 0; b < o_.batch && acts_in_attention(*e); ++b) {
-      Positions at = Positions::of(places->data() + b * axes_ * tokens, tokens, axes_);
+      Positions at = Positions::of(places.data() + b * axes_ * tokens, tokens, axes_);
       if (e->traits().axes == 1) at.axes = 1;
       if (!o_.own_positions && !e->accepts(at))
         return bad(Errc::bad_tensor, "of positions where the encoding is defined",

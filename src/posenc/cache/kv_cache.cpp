@@ -10,13 +10,9 @@ Index KVCache::oldest_held(Index length) const {
 }
 
 Status KVCache::truncate(Index length) {
-  const auto refuse = [&](std::string_view expected, Index low) {
-    return Error{.code = Errc::out_of_range,
-                 .field = "length",
-                 .expected = expected,
-                 .received = static_cast<double>(length),
-                 .low = static_cast<double>(low),
-                 .high = static_cast<double>(length_)};
+  const auto refuse = [&](const char* expected, Index low) {
+    return outside(Errc::out_of_range, "length", expected, static_cast<double>(length),
+                   static_cast<double>(low), static_cast<double>(length_));
   };
   if (length < 0 || length > length_) return refuse("a length that the cache has had", 0);
   if (length == 0) {
@@ -53,14 +49,10 @@ Result<KVCache> KVCache::fork() const {
   made.encodings_hash_ = encodings_hash_;
   made.counted_ = counted_;
   made.shared_ = shared_;
-  auto positions = Buffer<double>::make(positions_.size());
-  if (!positions) return positions.error();
-  std::copy_n(positions_.data(), positions_.size(), positions->data());
-  made.positions_ = std::move(*positions);
+  if (Status s = made.positions_.allocate(positions_.size()); !s) return s;
+  std::copy_n(positions_.data(), positions_.size(), made.positions_.data());
   const Index used = std::min(length_, slots_);
-  auto pages = pages_.fork((used + layout_.rows - 1) / layout_.rows);
-  if (!pages) return pages.error();
-  made.pages_ = std::move(*pages);
+  if (Status s = made.pages_.fork(pages_, (used + layout_.rows - 1) / layout_.rows); !s) return s;
   return made;
 }
 

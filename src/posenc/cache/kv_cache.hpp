@@ -120,8 +120,8 @@ class KVCache {
   template <class F>
   void for_each_key(const NewTokens& tokens, Index from, Index to, const Scratch& scratch,
                     F&& f) const;
-  Status check_storable(const NewTokens& tokens, const Scratch& scratch, std::string_view k,
-                        std::string_view v) const;
+  Status check_storable(const NewTokens& tokens, const Scratch& scratch, const char* k,
+                        const char* v) const;
   void write(const NewTokens& tokens, Index from, Index to, const Destination& where,
              const Scratch& scratch);
   void note_positions(const NewTokens& tokens, Index from, Index to);

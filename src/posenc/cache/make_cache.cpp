@@ -26,9 +26,9 @@ Status ask_turnings(std::span<const Encoding* const> encodings, Turnings& turnin
     if (!e.traits().sites.rotate) continue;
     Turning& turning = turnings[i];
     turning.rotation = e.rotation();
-    auto frequencies = Buffer<double>::make(static_cast<std::size_t>(turning.rotation.pairs));
-    if (!frequencies) return frequencies.error();
-    turning.frequencies = std::move(*frequencies);
+    if (Status s = turning.frequencies.allocate(static_cast<std::size_t>(turning.rotation.pairs));
+        !s)
+      return s;
     turning.plan = e.plan(1, turning.frequencies.data());
   }
   return {};
@@ -80,22 +80,22 @@ Result<std::int64_t> hash_of(std::span<const Encoding* const> encodings, Turning
       add(&rounded, 1);
     }
     constexpr std::array<double, 6> places{1, 2, 4, 7, 9, 12};  // of three axes: two tokens on each
-    auto angles = Buffer<float>::make(2 * static_cast<std::size_t>(r.table_width()));
-    if (!angles) return angles.error();
+    Buffer<float> angles;
+    if (Status s = angles.allocate(2 * static_cast<std::size_t>(r.table_width())); !s) return s;
     for (Index head = 0; head < e.table_heads(); ++head) {
-      e.angles({.out = {angles->data(), 2, r.table_width(), r.table_width()},
+      e.angles({.out = {angles.data(), 2, r.table_width(), r.table_width()},
                 .positions = Positions::of(places.data(), 2, e.traits().axes),
                 .role = Role::key,
                 .head = head,
                 .scratch = turning.frequencies.data()});
-      add(angles->data(), angles->size());
+      add(angles.data(), angles.size());
     }
   }
   return static_cast<std::int64_t>(hash >> 1);
 }
 
 /// The largest extent is the one to blame where all together are too large.
-Error too_large(const CacheOptions& o) {
+Status too_large(const CacheOptions& o) {
   const bool ring = o.window > 0;
   std::pair most{ring ? o.window : o.capacity, ring ? "window" : "capacity"};
   for (const auto& one : {std::pair{o.sinks, "sinks"},
@@ -152,11 +152,11 @@ Status check_options(const CacheOptions& o) {
 }  // namespace
 
 Result<KVCache> KVCache::make(const CacheOptions& options) {
-  if (Status s = check_options(options); !s) return s.error();
+  if (Status s = check_options(options); !s) return s;
   KVCache made;
   made.o_ = options;
   Turnings turnings;
-  if (Status s = ask_turnings(made.encodings(), turnings); !s) return s.error();
+  if (Status s = ask_turnings(made.encodings(), turnings); !s) return s;
   made.rotated_ = can_rotate_early(options, turnings);
   auto hash = hash_of(made.encodings(), turnings, made.rotated_);
   if (!hash) return hash.error();
@@ -184,14 +184,13 @@ Result<KVCache> KVCache::make(const CacheOptions& options) {
                     size <= PTRDIFF_MAX;
   if (slots > most || !fits) return too_large(options);
   made.slots_ = options.window > 0 ? static_cast<Index>(slots) : options.capacity;
-  auto positions =
-      Buffer<double>::make(static_cast<std::size_t>(options.batch * made.axes_ * made.slots_));
-  if (!positions) return positions.error();
-  made.positions_ = std::move(*positions);
-  auto pages = Pages::make(static_cast<Index>(slots / rows), made.layout_.bytes());
-  if (!pages) return pages.error();
-  made.pages_ = std::move(*pages);
-  if (Status s = made.check_later_steps(made.encodings()); !s) return s.error();
+  if (Status s = made.positions_.allocate(
+          static_cast<std::size_t>(options.batch * made.axes_ * made.slots_));
+      !s)
+    return s;
+  if (Status s = made.pages_.allocate(static_cast<Index>(slots / rows), made.layout_.bytes()); !s)
+    return s;
+  if (Status s = made.check_later_steps(made.encodings()); !s) return s;
   return made;
 }
 
@@ -213,8 +212,8 @@ Status KVCache::check_later_steps(std::span<const Encoding* const> asked) {
     return too_large(o_);
   size += other;
   if (size <= step_room_) return {};
-  auto room = Buffer<double>::make(static_cast<std::size_t>(size));
-  if (!room) return room.error();
+  Buffer<double> room;
+  if (Status s = room.allocate(static_cast<std::size_t>(size)); !s) return s;
   step_room_ = size;
   return {};
 }

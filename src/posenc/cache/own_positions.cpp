@@ -12,16 +12,11 @@ namespace posenc {
 Status KVCache::check_turns(const AttentionArguments& a) const {
   if (!o_.own_positions) return {};
   if (a.query_positions.data != nullptr)
-    return Error{.code = Errc::option_not_applicable,
-                 .field = "queryPositions",
-                 .expected = "left out, since tokens stand where they are in the cache"};
+    return fault(Errc::option_not_applicable, "queryPositions",
+                 "left out, since tokens stand where they are in the cache");
   if (a.window.left && *a.window.left > o_.window)
-    return Error{.code = Errc::out_of_range,
-                 .field = "window",
-                 .expected = "at most the ring's, by which tokens are placed",
-                 .received = static_cast<double>(*a.window.left),
-                 .low = 0,
-                 .high = static_cast<double>(o_.window)};
+    return outside(Errc::out_of_range, "window", "at most the ring's, by which tokens are placed",
+                   static_cast<double>(*a.window.left), 0, static_cast<double>(o_.window));
   return {};
 }
 
@@ -29,9 +24,7 @@ Status KVCache::take_turns(AttentionArguments& a, Call& call) const {
   if (!a.window.left) a.window.left = o_.window;
   for (const auto& [buffer, count] :
        {std::pair{&call.keys, a.shape.keys}, {&call.queries, a.shape.queries}}) {
-    auto made = Buffer<double>::make(static_cast<std::size_t>(count));
-    if (!made) return made.error();
-    *buffer = std::move(*made);
+    if (Status s = buffer->allocate(static_cast<std::size_t>(count)); !s) return s;
   }
   const std::int64_t full = std::int64_t{o_.sinks} + o_.window + a.key_gap.by,
                      first = a.first_query();

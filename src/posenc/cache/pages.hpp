@@ -49,33 +49,27 @@ class Pages {
     for (std::size_t i = 0; i < pages_.size(); ++i) let_go(pages_[i], bytes_);
   }
 
-  static Result<Pages> make(Index count, Index bytes) {
-    Pages made;
-    made.bytes_ = bytes;
-    auto table = Buffer<std::byte*>::make(static_cast<std::size_t>(count));
-    if (!table) return table.error();
-    made.pages_ = std::move(*table);
-    for (Index i = 0; i < count; ++i)
-      if (Status s = made.create(i); !s) return s.error();
-    return made;
+  /// Instead of none.
+  Status allocate(Index count, Index bytes) {
+    bytes_ = bytes;
+    Status done = pages_.allocate(static_cast<std::size_t>(count));
+    for (Index i = 0; done && i < count; ++i) done = create(i);
+    return done;
   }
 
-  /// As many pages: the first `shared` are the same ones, the others are new.
-  Result<Pages> fork(Index shared) const {
-    Pages made;
-    made.bytes_ = bytes_;
-    auto table = Buffer<std::byte*>::make(pages_.size());
-    if (!table) return table.error();
-    made.pages_ = std::move(*table);
-    for (Index i = 0; i < count(); ++i) {
+  /// As many pages as there, instead of none: the first `shared` are the same ones, the others are new.
+  Status fork(const Pages& from, Index shared) {
+    bytes_ = from.bytes_;
+    Status done = pages_.allocate(from.pages_.size());
+    for (Index i = 0; done && i < count(); ++i) {
       if (i >= shared) {
-        if (Status s = made.create(i); !s) return s.error();
+        done = create(i);
         continue;
       }
-      made.pages_[static_cast<std::size_t>(i)] = (*this)[i];
-      ++users((*this)[i]);
+      pages_[static_cast<std::size_t>(i)] = from[i];
+      ++users(from[i]);
     }
-    return made;
+    return done;
   }
 
   /// Copies page i if others use it too, before it is written to.
@@ -99,7 +93,7 @@ class Pages {
     if (page != nullptr && --users(page) == 0) release(page, static_cast<std::size_t>(bytes));
   }
   Status create(Index i) {
-    auto* page = static_cast<std::byte*>(allocate(static_cast<std::size_t>(bytes_)));
+    auto* page = static_cast<std::byte*>(posenc::allocate(static_cast<std::size_t>(bytes_)));
     if (page == nullptr)
       return Error{.code = Errc::out_of_memory, .received = static_cast<double>(bytes_)};
     new (page) std::int64_t(1);

@@ -22,21 +22,17 @@ Status KVCache::check_room(Index count) const {
   if (count < 0) return wrong_number(Errc::bad_shape, "append", "at least 0 tokens", count);
   constexpr Index most = std::numeric_limits<std::int32_t>::max() / 2;
   if (is_ring() ? count > most - length_ : count > o_.capacity - length_)
-    return Error{.code = Errc::cache_full,
-                 .field = "append",
-                 .expected = "at most as many tokens as there is room for",
-                 .received = static_cast<double>(count),
-                 .low = 0,
-                 .high = static_cast<double>(is_ring() ? most - length_ : o_.capacity - length_)};
+    return outside(Errc::cache_full, "append", "at most as many tokens as there is room for",
+                   static_cast<double>(count), 0,
+                   static_cast<double>(is_ring() ? most - length_ : o_.capacity - length_));
   return {};
 }
 
 Status KVCache::check_new(const NewTokens& t, Index first) const {
   if (t.positions.data != nullptr) {
     if (o_.own_positions)
-      return Error{.code = Errc::option_not_applicable,
-                   .field = "positions",
-                   .expected = "left out, since tokens stand where they are in the cache"};
+      return fault(Errc::option_not_applicable, "positions",
+                   "left out, since tokens stand where they are in the cache");
     if (t.positions.rows != 1 && t.positions.rows != o_.batch)
       return wrong_number(Errc::shape_mismatch, "positions", "one set, or one for each sequence",
                           t.positions.rows);
@@ -48,28 +44,18 @@ Status KVCache::check_new(const NewTokens& t, Index first) const {
     if (!acts_in_attention(*e)) continue;
     if (t.positions.data == nullptr) {
       if (t.count > 0 && e->traits().axes > 1 && !e->traits().text_axes)
-        return Error{.code = Errc::missing_option,
-                     .field = "positions",
-                     .expected = "given, one list for each axis"};
+        return fault(Errc::missing_option, "positions", "given, one list for each axis");
       // Encodings that are not defined everywhere are so on an interval, or at whole numbers.
       if (t.count == 0 || o_.own_positions) continue;
       const double ends[2] = {static_cast<double>(first), static_cast<double>(first + t.count - 1)};
       Positions both{ends, 2, e->traits().axes, 0, false};
-      if (Status s = e->accepts(both); !s) {
-        Error error = s.error();
-        error.field = "positions";
-        return error;
-      }
+      if (Status s = e->accepts(both); !s) return s.at("positions", 0);
       continue;
     }
     for (Index b = 0; b < t.positions.rows; ++b) {
       const double* data = t.positions.data + b * t.axes * t.count;
-      if (Status s = e->accepts(seen_by(*e, Positions::of(data, t.count, t.axes))); !s) {
-        Error error = s.error();
-        error.field = "positions";
-        if (error.index >= 0) error.index += static_cast<double>(b * t.count);
-        return error;
-      }
+      if (Status s = e->accepts(seen_by(*e, Positions::of(data, t.count, t.axes))); !s)
+        return s.at("positions", b * t.count);
     }
   }
   return check_norm(t.k_norm, "kNorm", o_.heads, encodings());
@@ -152,25 +138,21 @@ void KVCache::for_each_key(const NewTokens& t, Index from, Index to, const Scrat
 
 /// What halves and bytes cannot hold is refused before it becomes something else: a finite number that
 /// a half rounds to infinity, and a row that has no scale.
-Status KVCache::check_storable(const NewTokens& t, const Scratch& scratch, std::string_view k,
-                               std::string_view v) const {
+Status KVCache::check_storable(const NewTokens& t, const Scratch& scratch, const char* k,
+                               const char* v) const {
   Status found;
   if (o_.dtype == Dtype::f32) return found;
   const bool half = o_.dtype == Dtype::f16;
-  const auto look = [&](const float* row, Index width, std::ptrdiff_t at, std::string_view field) {
+  const auto look = [&](const float* row, Index width, std::ptrdiff_t at, const char* field) {
     for (Index c = 0; c < width && found; ++c) {
       // Halves end at 65504; from 65520 on, the next would be nearer.
       const bool bad =
           half ? std::isfinite(row[c]) && std::abs(row[c]) >= 65520.0f : !std::isfinite(row[c]);
       if (bad)
-        found = Error{.code = half ? Errc::out_of_range : Errc::not_finite,
-                      .field = field,
-                      .expected = half ? "from -65504 to 65504, the range of f16, where it is kept"
-                                       : "finite for a row of bytes with one scale",
-                      .received = row[c],
-                      .index = static_cast<double>(at + c),
-                      .low = -65504,
-                      .high = 65504};
+        found = outside(half ? Errc::out_of_range : Errc::not_finite, field,
+                        half ? "from -65504 to 65504, the range of f16, where it is kept"
+                             : "finite for a row of bytes with one scale",
+                        row[c], -65504, 65504, static_cast<double>(at + c));
     }
   };
   for_each_key(t, 0, t.count, scratch, [&](Index b, Index g, Index i, const float* key) {

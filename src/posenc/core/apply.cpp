@@ -9,29 +9,22 @@
 namespace posenc {
 namespace {
 
-Error unsupported(const Encoding& encoding, std::string_view expected) {
-  return {.code = Errc::unsupported, .field = encoding.traits().id, .expected = expected};
+Status unsupported(const Encoding& encoding, const char* expected) {
+  return fault(Errc::unsupported, encoding.traits().id, expected);
 }
 
 Status check_width(Index wanted, Index given) {
   if (wanted == given) return {};
-  return Error{.code = Errc::shape_mismatch,
-               .field = "x",
-               .expected = "as wide as the encoding",
-               .received = static_cast<double>(given),
-               .low = static_cast<double>(wanted),
-               .high = static_cast<double>(wanted)};
+  return outside(Errc::shape_mismatch, "x", "as wide as the encoding", static_cast<double>(given),
+                 static_cast<double>(wanted), static_cast<double>(wanted));
 }
 
 /// All position sets of a batch, checked before anything is written.
 Status check_positions(const Encoding& e, const double* positions, Index sets, Index axes,
                        Index rows) {
   for (Index b = 0; b < sets; ++b)
-    if (Status s = e.accepts(Positions::of(positions + b * axes * rows, rows, axes)); !s) {
-      Error error = s.error();
-      if (error.index >= 0) error.index += static_cast<double>(b * axes * rows);
-      return error;
-    }
+    if (Status s = e.accepts(Positions::of(positions + b * axes * rows, rows, axes)); !s)
+      return s.at("positions", b * axes * rows);
   return {};
 }
 
@@ -62,17 +55,17 @@ Status embed_backward(const Encoding& e, const EmbedGradientArguments& a) {
   if (!e.traits().sites.embed) return unsupported(e, "an encoding that is added to embeddings");
   if (Status s = check_width(e.embed_width(), a.width); !s) return s;
   if (Status s = check_positions(e, a.positions, a.position_rows, a.axes, a.rows); !s) return s;
-  auto sums = Buffer<double>::make(static_cast<std::size_t>(e.gradient_size()));
-  if (!sums) return sums.error();
+  Buffer<double> sums;
+  if (Status s = sums.allocate(static_cast<std::size_t>(e.gradient_size())); !s) return s;
   for (Index b = 0; b < a.batch; ++b) {
     const Index set = a.position_rows > 1 ? b : 0;
     const Positions positions = Positions::of(a.positions + set * a.axes * a.rows, a.rows, a.axes);
     for (Index plane = b * a.heads; plane < (b + 1) * a.heads; ++plane)
       e.row_gradient({.rows = {a.gradient + plane * a.rows * a.width, a.rows, a.width, a.width},
                       .positions = positions,
-                      .sums = sums->data()});
+                      .sums = sums.data()});
   }
-  e.collect_gradients(sums->data(), a.tables);
+  e.collect_gradients(sums.data(), a.tables);
   return {};
 }
 
@@ -83,19 +76,16 @@ Status rotate(const Encoding& e, const RotateArguments& a) {
   const Rotation r = e.rotation();
   const Index planes = a.batch * a.heads;
   if (r.growth() > 0 && (a.inverse || (a.from == a.x && planes * a.rows > 0)))
-    return Error{.code = Errc::unsupported,
-                 .field = a.inverse ? "inverse" : "out",
-                 .expected = a.inverse ? "false: what makes rows wider is not undone"
-                                       : "apart from x: rows grow wider"};
+    return fault(
+        Errc::unsupported, a.inverse ? "inverse" : "out",
+        a.inverse ? "false: what makes rows wider is not undone" : "apart from x: rows grow wider");
 
   const Index tables = e.table_heads();
   if (tables > 1 && tables != a.heads)
-    return Error{.code = Errc::shape_mismatch,
-                 .field = "x",
-                 .expected = "of as many heads as the encoding, since each rotates its own way",
-                 .received = static_cast<double>(a.heads),
-                 .low = static_cast<double>(tables),
-                 .high = static_cast<double>(tables)};
+    return outside(Errc::shape_mismatch, "x",
+                   "of as many heads as the encoding, since each rotates its own way",
+                   static_cast<double>(a.heads), static_cast<double>(tables),
+                   static_cast<double>(tables));
 
   // Cosines and sines of so many positions at a time that their table takes 128 KB, which the second
   // cache holds for one head after the other. Runs of 32 KB, for the first, made 32 x 2048 x 128 take
@@ -163,9 +153,11 @@ Status bias(const Encoding& e, const Positions& queries, const Positions& keys, 
     return unsupported(e, "without the options that multiply scores, which is no bias");
   if (Status s = e.accepts(queries); !s) return s;
   if (Status s = e.accepts(keys); !s) return s;
-  auto scratch =
-      Buffer<float>::make(static_cast<std::size_t>(e.score_scratch(queries.count, keys.count)));
-  if (!scratch) return scratch.error();
+  Buffer<float> scratch;
+  if (Status s =
+          scratch.allocate(static_cast<std::size_t>(e.score_scratch(queries.count, keys.count)));
+      !s)
+    return s;
   const Index heads = std::max<Index>(1, e.heads());
   for (Index h = 0; h < heads; ++h) {
     const View2<float> scores{out + h * queries.count * keys.count, queries.count, keys.count,
@@ -177,7 +169,7 @@ Status bias(const Encoding& e, const Positions& queries, const Positions& keys, 
              .q_pos = queries,
              .k_pos = keys,
              .head = h,
-             .scratch = scratch->data()});
+             .scratch = scratch.data()});
   }
   return {};
 }
@@ -186,12 +178,12 @@ Status distances(const Encoding& e, const Positions& queries, const Positions& k
   if (!e.remaps_distance()) return unsupported(e, "an encoding that remaps distances");
   if (Status s = e.accepts(queries); !s) return s;
   if (Status s = e.accepts(keys); !s) return s;
-  auto copies = Buffer<std::uint8_t>::make(static_cast<std::size_t>(keys.count));
-  if (!copies) return copies.error();
+  Buffer<std::uint8_t> copies;
+  if (Status s = copies.allocate(static_cast<std::size_t>(keys.count)); !s) return s;
   for (Index t = 0; t < queries.count; ++t) {
-    e.choose(queries[t], keys, copies->data());
+    e.choose(queries[t], keys, copies.data());
     for (Index j = 0; j < keys.count; ++j) {
-      const Index copy = copies->data()[j], key_copy = std::min(copy, e.key_copies() - 1);
+      const Index copy = copies.data()[j], key_copy = std::min(copy, e.key_copies() - 1);
       out[t * keys.count + j] =
           e.place(Role::query, copy, queries[t]) - e.place(Role::key, key_copy, keys[j]);
     }

@@ -40,9 +40,7 @@ class Arena {
       return Error{.code = Errc::too_large,
                    .expected = "small enough for the address space",
                    .received = static_cast<double>(used_)};
-    auto block = Buffer<unsigned char>::make(static_cast<std::size_t>(used_));
-    if (!block) return block.error();
-    block_ = std::move(*block);
+    if (Status s = block_.allocate(static_cast<std::size_t>(used_)); !s) return s;
     used_ = 0;
     return {};
   }

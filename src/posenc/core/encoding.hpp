@@ -263,10 +263,8 @@ Result<Encoding> Encoding::of(E encoding) {
 
 inline Status Encoding::accepts(const Positions& positions) const {
   if (traits().axes != positions.axes)
-    return Error{.code = Errc::shape_mismatch,
-                 .field = "positions",
-                 .expected = "as many axes as the encoding has",
-                 .received = static_cast<double>(positions.axes)};
+    return fault(Errc::shape_mismatch, "positions", "as many axes as the encoding has",
+                 static_cast<double>(positions.axes));
   return hooks_->accepts(self_, positions);
 }
 

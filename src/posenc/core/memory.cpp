@@ -47,13 +47,17 @@ void release(void* block, std::size_t bytes) noexcept {
   std::free(block);
 }
 
-Status allocate_zeros(std::size_t count, std::size_t size, void*& block) noexcept {
+Status replace_by_zeros(void*& block, std::size_t& held, std::size_t count,
+                        std::size_t size) noexcept {
   const auto bytes = checked_product(count, size);
   if (!bytes) return Error{.code = Errc::too_large, .received = static_cast<double>(count)};
-  block = allocate(*bytes);
-  if (block == nullptr)
+  void* fresh = allocate(*bytes);
+  if (fresh == nullptr)
     return Error{.code = Errc::out_of_memory, .received = static_cast<double>(*bytes)};
-  std::memset(block, 0, *bytes);
+  std::memset(fresh, 0, *bytes);
+  release(block, held * size);
+  block = fresh;
+  held = count;
   return {};
 }
 

@@ -20,8 +20,9 @@ void* allocate(std::size_t bytes) noexcept;
 /// `bytes` is what was asked for. Null is ignored.
 void release(void* block, std::size_t bytes) noexcept;
 
-/// `count` elements of `size` bytes, all 0.
-Status allocate_zeros(std::size_t count, std::size_t size, void*& block) noexcept;
+/// `count` elements of `size` bytes, all 0, instead of `held` of them; on failure those stay.
+Status replace_by_zeros(void*& block, std::size_t& held, std::size_t count,
+                        std::size_t size) noexcept;
 
 struct MemoryUse {
   std::size_t bytes = 0;
@@ -57,28 +58,32 @@ class Buffer {
   }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
-  ~Buffer() { release(static_cast<void*>(data_), size_ * sizeof(T)); }
+  ~Buffer() { release(data_, size_ * sizeof(T)); }
 
   /// Zero-filled.
   static Result<Buffer> make(std::size_t count) {
-    void* block = nullptr;
-    if (Status s = allocate_zeros(count, sizeof(T), block); !s) return s.error();
     Buffer made;
-    made.data_ = static_cast<T*>(block);
-    made.size_ = count;
-    if constexpr (std::is_class_v<T>) std::fill_n(made.data_, count, T{});
+    if (Status s = made.allocate(count); !s) return s;
     return made;
   }
+  /// `count` zeros instead of what it holds, which stays where that fails. Where the buffer is a member
+  /// already: `make` and moving what it gave took 2 KB of the WebAssembly module.
+  Status allocate(std::size_t count) {
+    Status done = replace_by_zeros(data_, size_, count, sizeof(T));
+    if constexpr (std::is_class_v<T>)
+      if (done) std::fill_n(data(), count, T{});
+    return done;
+  }
 
-  T* data() { return data_; }
-  const T* data() const { return data_; }
+  T* data() { return static_cast<T*>(data_); }
+  const T* data() const { return static_cast<const T*>(data_); }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  T& operator[](std::size_t i) { return data_[i]; }
-  const T& operator[](std::size_t i) const { return data_[i]; }
+  T& operator[](std::size_t i) { return data()[i]; }
+  const T& operator[](std::size_t i) const { return data()[i]; }
 
  private:
-  T* data_ = nullptr;
+  void* data_ = nullptr;
   std::size_t size_ = 0;
 };
 

@@ -14,10 +14,8 @@ namespace posenc {
 class Natural {
  public:
   static Result<Natural> one(std::size_t words) {
-    auto buffer = Buffer<std::uint32_t>::make(words);
-    if (!buffer) return buffer.error();
     Natural made;
-    made.words_ = std::move(*buffer);
+    if (Status s = made.words_.allocate(words); !s) return s;
     made.words_[0] = 1;
     return made;
   }

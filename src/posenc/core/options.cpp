@@ -32,9 +32,9 @@ double read(const void* options, const OptionRule& rule) {
   return read_option(rule.storage, static_cast<const std::byte*>(options) + rule.offset);
 }
 
-Error fault(Errc code, const OptionRule& f, std::string_view expected, double received,
-            double index = -1) {
-  return {
+[[gnu::noinline]] Status fault(Errc code, const OptionRule& f, const char* expected,
+                               double received, double index = -1) {
+  return Error{
       .code = code, .field = f.name, .expected = expected, .received = received, .index = index};
 }
 
@@ -74,7 +74,7 @@ constexpr OptionValue::Kind wanted_kind(OptionKind kind) {
   return OptionValue::Kind::table;
 }
 
-constexpr std::string_view kind_phrase(OptionKind kind) {
+constexpr const char* kind_phrase(OptionKind kind) {
   switch (kind) {
     case OptionKind::integer:
     case OptionKind::number:
@@ -224,10 +224,8 @@ Result<Table> Table::copy(const float* data, std::span<const Index> shape) {
     count = *product;
     made.shape[static_cast<std::size_t>(made.rank++)] = extent;
   }
-  auto buffer = Buffer<float>::make(count);
-  if (!buffer) return buffer.error();
-  std::copy_n(data, count, buffer->data());
-  made.data = std::move(*buffer);
+  if (Status s = made.data.allocate(count); !s) return s;
+  std::copy_n(data, count, made.data.data());
   return made;
 }
 
@@ -282,10 +280,9 @@ Status assign_option(Storage storage, void* member, const OptionValue& value) {
       *static_cast<std::optional<double>*>(member) = value.number;
       break;
     case Storage::list: {
-      auto copy = Buffer<double>::make(value.list.size());
-      if (!copy) return copy.error();
-      std::copy(value.list.begin(), value.list.end(), copy->data());
-      *static_cast<Buffer<double>*>(member) = std::move(*copy);
+      auto& copy = *static_cast<Buffer<double>*>(member);
+      if (Status s = copy.allocate(value.list.size()); !s) return s;
+      std::copy(value.list.begin(), value.list.end(), copy.data());
       break;
     }
     case Storage::table: {
@@ -303,8 +300,7 @@ Status decode_options(Rules rules, void* options, const OptionBag& bag) {
   OptionRule f;
   for (const auto& [name, value] : bag.entries()) {
     if (!find(rules, name, f))
-      return Error{
-          .code = Errc::unknown_option, .field = name, .expected = "an option of this encoding"};
+      return fault(Errc::unknown_option, name, "an option of this encoding");
     if (value.kind != wanted_kind(f.kind))
       return fault(Errc::wrong_type, f, kind_phrase(f.kind),
                    std::numeric_limits<double>::quiet_NaN());

@@ -24,17 +24,9 @@ inline Status check_real_positions(const Positions& positions) {
       const double p = positions.axis(a)[i];
       const double index = index_over_axes(positions, a, i);
       if (!std::isfinite(p))
-        return Error{.code = Errc::not_finite,
-                     .field = "positions",
-                     .expected = "finite numbers",
-                     .received = p,
-                     .index = index};
+        return fault(Errc::not_finite, "positions", "finite numbers", p, index);
       if (std::abs(p) > largest_position)
-        return Error{.code = Errc::out_of_range,
-                     .field = "positions",
-                     .expected = "from -2^53 to 2^53",
-                     .received = p,
-                     .index = index};
+        return fault(Errc::out_of_range, "positions", "from -2^53 to 2^53", p, index);
     }
   return {};
 }
@@ -46,28 +38,20 @@ inline Status check_integer_positions(const Positions& positions) {
     for (Index i = 0; i < positions.count; ++i) {
       const double p = positions.axis(a)[i];
       if (p != std::trunc(p))
-        return Error{.code = Errc::not_integer,
-                     .field = "positions",
-                     .expected = "integers",
-                     .received = p,
-                     .index = index_over_axes(positions, a, i)};
+        return fault(Errc::not_integer, "positions", "integers", p,
+                     index_over_axes(positions, a, i));
     }
   return {};
 }
 
 /// From low to high, along one axis: there is nothing to look up elsewhere.
 inline Status check_inside(const Positions& positions, Index axis, double low, double high,
-                           std::string_view expected) {
+                           const char* expected) {
   for (Index i = 0; i < positions.count; ++i) {
     const double p = positions.axis(axis)[i];
     if (p < low || p > high)
-      return Error{.code = Errc::position_out_of_table,
-                   .field = "positions",
-                   .expected = expected,
-                   .received = p,
-                   .index = index_over_axes(positions, axis, i),
-                   .low = low,
-                   .high = high};
+      return outside(Errc::position_out_of_table, "positions", expected, p, low, high,
+                     index_over_axes(positions, axis, i));
   }
   return {};
 }

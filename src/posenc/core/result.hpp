@@ -161,15 +161,6 @@ struct Error {
   double high = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// A count or an extent that is not what it can be.
-inline Error wrong_number(Errc code, std::string_view field, std::string_view expected,
-                          std::ptrdiff_t received) {
-  return {.code = code,
-          .field = field,
-          .expected = expected,
-          .received = static_cast<double>(received)};
-}
-
 inline constexpr Error no_error{.code = Errc::ok};
 
 /// Success, or the reason why not.
@@ -177,7 +168,7 @@ class [[nodiscard]] Status {
  public:
   constexpr Status() : failed_(false) {}
   constexpr Status(const Error& error)  // NOLINT(google-explicit-constructor)
-      : error_(error), failed_(true) {}
+      : failed_(true), error_(error) {}
   constexpr Status(const Status& other) : failed_(other.failed_) {
     if (failed_) std::construct_at(&error_, other.error_);
   }
@@ -188,47 +179,68 @@ class [[nodiscard]] Status {
   }
   constexpr explicit operator bool() const { return !failed_; }
   constexpr const Error& error() const { return failed_ ? error_ : no_error; }
+  /// The same, but a failure is one of `field`, whose elements are counted from `first`.
+  Status at(const char* field, std::ptrdiff_t first) const;
 
  private:
+  bool failed_;
   // Only of a failure: an error's defaults are four numbers, which every success would have to store.
   union {
     Error error_;
   };
-  bool failed_;
 };
+
+// Failures. Functions that are called, and texts by their address alone: written out where each of 150
+// checks fails, the members of an error took 4 KB of the WebAssembly module.
+Status fault(Errc code, const char* field, const char* expected);
+Status fault(Errc code, std::string_view field, const char* expected);
+Status fault(Errc code, const char* field, const char* expected, double received);
+/// `index`: of the element that was received.
+Status fault(Errc code, const char* field, const char* expected, double received, double index);
+/// A count or an extent that is not what it can be.
+Status wrong_number(Errc code, const char* field, const char* expected, std::ptrdiff_t received);
+/// Not between low and high.
+Status outside(Errc code, const char* field, const char* expected, double received, double low,
+               double high);
+Status outside(Errc code, const char* field, const char* expected, double received, double low,
+               double high, double index);
 
 /// A value, or the reason why there is none.
 template <class T>
 class [[nodiscard]] Result {
  public:
   Result(T&& value)  // NOLINT(google-explicit-constructor)
-      : value_(std::move(value)), has_value_(true) {}
-  Result(const Error& error) : error_(error) {}  // NOLINT(google-explicit-constructor)
-  Result(Result&& other) noexcept : has_value_(other.has_value_) {
-    if (has_value_)
-      std::construct_at(&value_, std::move(other.value_));
-    else
+      : failed_(false), value_(std::move(value)) {}
+  [[gnu::noinline]] Result(const Error& error)  // NOLINT(google-explicit-constructor)
+      : failed_(true), error_(error) {}
+  /// Of a failure.
+  [[gnu::noinline]] Result(const Status& status)  // NOLINT(google-explicit-constructor)
+      : Result(status.error()) {}
+  Result(Result&& other) noexcept : failed_(other.failed_) {
+    if (failed_)
       std::construct_at(&error_, other.error_);
+    else
+      std::construct_at(&value_, std::move(other.value_));
   }
   Result(const Result&) = delete;
   Result& operator=(const Result&) = delete;
   ~Result() {
-    if (has_value_) value_.~T();
+    if (!failed_) value_.~T();
   }
-  explicit operator bool() const { return has_value_; }
+  explicit operator bool() const { return !failed_; }
   T& operator*() { return value_; }
   const T& operator*() const { return value_; }
   T* operator->() { return &value_; }
   const T* operator->() const { return &value_; }
-  const Error& error() const { return has_value_ ? no_error : error_; }
+  const Error& error() const { return failed_ ? error_ : no_error; }
 
  private:
+  bool failed_;  ///< first, so that what looks at it is the same code for every T
   // One or the other, as above.
   union {
     T value_;
     Error error_;
   };
-  bool has_value_ = false;
 };
 
 }  // namespace posenc

@@ -58,19 +58,15 @@ void multiply_run(const float* rows, Index depth, Index first, Index last, float
 class VectorTable {
  public:
   /// All zeros.
-  static Result<VectorTable> make(Index planes, Index count, Index depth) {
-    VectorTable made;
-    made.depth_ = depth;
-    made.columns_ = round_up(count, block);
+  Status allocate(Index planes, Index count, Index depth) {
+    depth_ = depth;
+    columns_ = round_up(count, block);
     const auto plane =
-        checked_product(static_cast<std::size_t>(made.columns_), static_cast<std::size_t>(depth));
+        checked_product(static_cast<std::size_t>(columns_), static_cast<std::size_t>(depth));
     const auto all =
         plane ? checked_product(*plane, static_cast<std::size_t>(planes)) : std::nullopt;
     if (!all) return Error{.code = Errc::too_large};
-    auto data = Buffer<float>::make(*all);
-    if (!data) return data.error();
-    made.data_ = std::move(*data);
-    return made;
+    return data_.allocate(*all);
   }
 
   /// Element k of vector i.

@@ -74,26 +74,21 @@ class Alibi : public EncodingDefaults {
   static Result<Alibi> make(Options&& o) {
     const int total = o.total_heads.value_or(o.heads);
     if (total < o.heads)
-      return Error{.code = Errc::out_of_range,
-                   .field = "totalHeads",
-                   .expected = "at least heads",
-                   .received = static_cast<double>(total)};
+      return fault(Errc::out_of_range, "totalHeads", "at least heads", static_cast<double>(total));
     if (o.head_offset > total - o.heads)
-      return Error{.code = Errc::out_of_range,
-                   .field = "headOffset",
-                   .expected = "at most totalHeads - heads",
-                   .received = static_cast<double>(o.head_offset)};
-    auto slopes = Buffer<float>::make(static_cast<std::size_t>(o.heads));
-    if (!slopes) return slopes.error();
+      return fault(Errc::out_of_range, "headOffset", "at most totalHeads - heads",
+                   static_cast<double>(o.head_offset));
+    Buffer<float> slopes;
+    if (Status s = slopes.allocate(static_cast<std::size_t>(o.heads)); !s) return s;
     for (int h = 0; h < o.heads; ++h) {
       const auto i = static_cast<std::size_t>(h);
       const double slope =
           o.slopes.empty() ? series(o.head_offset + h, total, o.bias_max) : o.slopes[i];
       const bool rounds = o.rounding == Rounding::bf16;
-      (*slopes)[i] = rounds ? round_to_bf16(static_cast<float>(slope))
-                            : static_cast<float>(slope * o.slope_scale);
+      slopes[i] = rounds ? round_to_bf16(static_cast<float>(slope))
+                         : static_cast<float>(slope * o.slope_scale);
     }
-    return Alibi(o, std::move(*slopes));
+    return Alibi(o, std::move(slopes));
   }
 
   Index heads() const { return static_cast<Index>(slopes_.size()); }

@@ -49,11 +49,11 @@ class Cope : public EncodingDefaults {
 
   static Result<Cope> make(Options&& o) {
     const Index count = o.table.shape[1];
-    auto table = VectorTable::make(1, count, o.head_dim);
-    if (!table) return table.error();
+    VectorTable table;
+    if (Status s = table.allocate(1, count, o.head_dim); !s) return s;
     for (Index k = 0; k < o.head_dim; ++k)
-      for (Index p = 0; p < count; ++p) table->at(0, p, k) = o.table.row(k)[p];
-    return Cope(std::move(*table), count, o.scale_logits);
+      for (Index p = 0; p < count; ++p) table.at(0, p, k) = o.table.row(k)[p];
+    return Cope(std::move(table), count, o.scale_logits);
   }
 
   Index head_dim() const { return table_.depth(); }

@@ -77,23 +77,17 @@ class Deberta : public EncodingDefaults {
     for (const auto& [term, table, field] : {std::tuple{c2p, &o.position_key, "positionKey"},
                                              {p2c, &o.position_query, "positionQuery"}})
       if ((o.terms & term) != 0 && table->empty())
-        return Error{.code = Errc::missing_option,
-                     .field = field,
-                     .expected = "given, since terms asks for it"};
+        return fault(Errc::missing_option, field, "given, since terms asks for it");
     const int half = o.buckets.value_or(0) / 2;
     if (o.buckets && half >= o.max_distance - 1)
-      return Error{.code = Errc::out_of_range,
-                   .field = "maxDistance",
-                   .expected = "more than half of buckets plus 1",
-                   .received = static_cast<double>(o.max_distance),
-                   .low = static_cast<double>(half + 2),
-                   .high = 65536};
+      return outside(Errc::out_of_range, "maxDistance", "more than half of buckets plus 1",
+                     static_cast<double>(o.max_distance), static_cast<double>(half + 2), 65536);
     auto rows = DebertaRows::make(o.buckets, o.max_distance, o.limit);
     if (!rows) return rows.error();
     Deberta made(o, std::move(*rows));
     for (const auto& [from, to] :
          {std::pair{&o.position_key, &made.keys_}, {&o.position_query, &made.queries_}})
-      if (Status s = made.pack(*from, *to); !s) return s.error();
+      if (Status s = made.pack(*from, *to); !s) return s;
     return made;
   }
 
@@ -290,13 +284,11 @@ class Deberta : public EncodingDefaults {
 
   Status pack(const Table& from, VectorTable& to) const {
     if (from.empty()) return {};
-    auto table = VectorTable::make(heads_, from.shape[0], head_dim_);
-    if (!table) return table.error();
+    if (Status s = to.allocate(heads_, from.shape[0], head_dim_); !s) return s;
     const float* next = from.data.data();
     for (Index i = 0; i < from.shape[0]; ++i)
       for (Index h = 0; h < heads_; ++h)
-        for (Index k = 0; k < head_dim_; ++k) table->at(h, i, k) = *next++;
-    to = std::move(*table);
+        for (Index k = 0; k < head_dim_; ++k) to.at(h, i, k) = *next++;
     return {};
   }
 

@@ -38,8 +38,8 @@ inline Result<bool> deberta_within(Index n, Index k, Index c, Index max_distance
 
 /// buckets[n], n = 0 .. max_distance. Needs 4 <= N and N/2 < max_distance - 1.
 inline Result<Buffer<Index>> deberta_buckets(Index buckets, Index max_distance) {
-  auto table = Buffer<Index>::make(static_cast<std::size_t>(max_distance) + 1);
-  if (!table) return table.error();
+  Buffer<Index> table;
+  if (Status s = table.allocate(static_cast<std::size_t>(max_distance) + 1); !s) return s;
   const Index c = buckets / 2;
   Index k = 0;
   for (Index n = 0; n <= max_distance; ++n) {
@@ -49,7 +49,7 @@ inline Result<Buffer<Index>> deberta_buckets(Index buckets, Index max_distance) 
       if (*within) break;
       ++k;
     }
-    (*table)[static_cast<std::size_t>(n)] = n <= c ? n : c + k;
+    table[static_cast<std::size_t>(n)] = n <= c ? n : c + k;
   }
   return table;
 }
@@ -62,8 +62,7 @@ class DebertaRows {
     const Index span = buckets.value_or(static_cast<int>(max_distance));
     made.count_ = 2 * span;
     made.reach_ = limit ? max_distance - 1 : max_distance;
-    auto rows = Buffer<std::int32_t>::make(static_cast<std::size_t>(2 * made.reach_ + 1));
-    if (!rows) return rows.error();
+    if (Status s = made.rows_.allocate(static_cast<std::size_t>(2 * made.reach_ + 1)); !s) return s;
     Buffer<Index> sizes;
     if (buckets) {
       auto known = deberta_buckets(*buckets, max_distance);
@@ -73,10 +72,9 @@ class DebertaRows {
     for (Index d = -made.reach_; d <= made.reach_; ++d) {
       const Index size = d < 0 ? -d : d;
       const Index bucket = buckets ? sizes.data()[size] : size;
-      rows->data()[d + made.reach_] = static_cast<std::int32_t>(
+      made.rows_.data()[d + made.reach_] = static_cast<std::int32_t>(
           std::clamp<Index>((d < 0 ? -bucket : bucket) + span, 0, 2 * span - 1));
     }
-    made.rows_ = std::move(*rows);
     return made;
   }
 

@@ -62,18 +62,14 @@ class Decomposed : public EncodingDefaults {
     for (std::size_t a = 0; a < 2; ++a) {
       for (const auto& [list, field] : {std::pair{&o.size, "size"}, {&o.key_size, "keySize"}})
         if (!list->empty() && (*list)[a] != std::trunc((*list)[a]))
-          return Error{.code = Errc::not_integer,
-                       .field = field,
-                       .expected = "integers",
-                       .received = (*list)[a],
-                       .index = static_cast<double>(a)};
+          return fault(Errc::not_integer, field, "integers", (*list)[a], static_cast<double>(a));
       const double queries = o.size[a], keys = o.key_size.empty() ? queries : o.key_size[a];
       Axis& axis = made.axes_[a];
       axis.largest = std::max(queries, keys);
       axis.query_step = std::max(keys / queries, 1.0);
       axis.key_step = std::max(queries / keys, 1.0);
       axis.origin = (keys - 1) * axis.key_step;
-      if (Status s = axis.resize(a == 0 ? o.height : o.width, o.head_dim); !s) return s.error();
+      if (Status s = axis.resize(a == 0 ? o.height : o.width, o.head_dim); !s) return s;
     }
     return made;
   }
@@ -184,14 +180,12 @@ class Decomposed : public EncodingDefaults {
     Status resize(const Table& from, Index dim) {
       const auto rows = static_cast<Index>(2 * largest - 1);
       given = from.shape[0];
-      auto made = VectorTable::make(1, rows, dim);
-      if (!made) return made.error();
+      if (Status s = table.allocate(1, rows, dim); !s) return s;
       for_each_blend([&](Index i, Index low, Index high, double w) {
         for (Index k = 0; k < dim; ++k)
-          made->at(0, rows - 1 - i, k) =
+          table.at(0, rows - 1 - i, k) =
               static_cast<float>((1 - w) * from.row(low)[k] + w * from.row(high)[k]);
       });
-      table = std::move(*made);
       return {};
     }
     void collect(const double* sums, float* rows) const {

@@ -73,12 +73,11 @@ class DynamicBias : public EncodingDefaults {
 
   static Result<DynamicBias> make(Options&& o) {
     if (o.inner_weight.empty() != o.inner_bias.empty())
-      return Error{.code = Errc::missing_option,
-                   .field = o.inner_bias.empty() ? "innerBias" : "innerWeight",
-                   .expected = o.inner_bias.empty() ? "given together with innerWeight"
-                                                    : "given together with innerBias"};
+      return fault(Errc::missing_option, o.inner_bias.empty() ? "innerBias" : "innerWeight",
+                   o.inner_bias.empty() ? "given together with innerWeight"
+                                        : "given together with innerBias");
     DynamicBias made(std::move(o));
-    if (Status s = made.expand(); !s) return s.error();
+    if (Status s = made.expand(); !s) return s;
     return made;
   }
 
@@ -257,17 +256,17 @@ class DynamicBias : public EncodingDefaults {
     const Index reach = o_.reach, row = 2 * reach + 1;
     const auto all =
         checked_product(static_cast<std::size_t>(row), static_cast<std::size_t>(o_.heads));
-    if (!all) return Error{.code = Errc::too_large, .field = "reach"};
-    auto biases = Buffer<float>::make(*all);
-    if (!biases) return biases.error();
-    auto units = Buffer<float>::make(static_cast<std::size_t>(2 * width()));
-    if (!units) return units.error();
+    if (!all) return fault(Errc::too_large, "reach", "");
+    Buffer<float> biases;
+    if (Status s = biases.allocate(*all); !s) return s;
+    Buffer<float> units;
+    if (Status s = units.allocate(static_cast<std::size_t>(2 * width())); !s) return s;
     for (Index relative = -reach; relative <= reach; ++relative) {
-      const float* last = evaluate(-static_cast<double>(relative), units->data());
+      const float* last = evaluate(-static_cast<double>(relative), units.data());
       for (Index h = 0; h < o_.heads; ++h)
-        biases->data()[h * row + relative + reach] = output(h, last);
+        biases.data()[h * row + relative + reach] = output(h, last);
     }
-    biases_ = std::move(*biases);
+    biases_ = std::move(biases);
     return {};
   }
 

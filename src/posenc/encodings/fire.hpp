@@ -69,12 +69,10 @@ class Fire : public EncodingDefaults {
   static Result<Fire> make(Options&& o) {
     const double threshold = std::abs(o.l * o.multiplier);
     if (natural_log_1p(std::abs(o.c) * threshold) + o.epsilon == 0)
-      return Error{.code = Errc::out_of_range,
-                   .field = o.c == 0 ? "c" : "l",
-                   .expected = "such that the denominator at position 0 is not 0",
-                   .received = o.c == 0 ? o.c : o.l};
+      return fault(Errc::out_of_range, o.c == 0 ? "c" : "l",
+                   "such that the denominator at position 0 is not 0", o.c == 0 ? o.c : o.l);
     Fire made(std::move(o), threshold);
-    if (Status s = made.split(made.o_); !s) return s.error();
+    if (Status s = made.split(made.o_); !s) return s;
     return made;
   }
 
@@ -219,26 +217,24 @@ class Fire : public EncodingDefaults {
   /// 0.
   Status split(const Options& o) {
     const auto width = static_cast<std::size_t>(o.hidden_weight.shape[0]);
-    auto starts = Buffer<double>::make(width + 1);
-    if (!starts) return starts.error();
+    Buffer<double> starts;
+    if (Status s = starts.allocate(width + 1); !s) return s;
     std::size_t used = 1;  // the first piece starts at 0
     for (std::size_t u = 0; u < width; ++u) {
       const double place = -static_cast<double>(o.hidden_bias.data[u]) / o.hidden_weight.data[u];
       if (!(place > 0 && std::isfinite(place))) continue;  // b = 0: on or off for all x > 0
       std::size_t at =
           used++;  // into its place: std::sort would be the largest function of this file
-      for (; (*starts)[at - 1] > place; --at) (*starts)[at] = (*starts)[at - 1];
-      (*starts)[at] = place;
+      for (; starts[at - 1] > place; --at) starts[at] = starts[at - 1];
+      starts[at] = place;
     }
     count_ = static_cast<Index>(used);
     const auto all = checked_product(used, static_cast<std::size_t>(heads_));
-    if (!all) return Error{.code = Errc::too_large, .field = "heads"};
-    auto pieces = Buffer<Piece>::make(*all);
-    if (!pieces) return pieces.error();
-    pieces_ = std::move(*pieces);
+    if (!all) return fault(Errc::too_large, "heads", "");
+    if (Status s = pieces_.allocate(*all); !s) return s;
     for (Index h = 0; h < heads_; ++h)
       for (Index p = 0; p < count_; ++p)
-        pieces_.data()[h * count_ + p] = piece(o, h, starts->data(), p);
+        pieces_.data()[h * count_ + p] = piece(o, h, starts.data(), p);
     return {};
   }
 

@@ -56,10 +56,10 @@ class Forgetting : public EncodingDefaults {
 
   static Result<Forgetting> make(Options&& o) {
     const Index count = o.table.shape[1];
-    auto sums = Buffer<double>::make(o.table.data.size());
-    if (!sums) return sums.error();
-    auto shut = Buffer<float>::make(o.table.data.size());
-    if (!shut) return shut.error();
+    Buffer<double> sums;
+    if (Status s = sums.allocate(o.table.data.size()); !s) return s;
+    Buffer<float> shut;
+    if (Status s = shut.allocate(o.table.data.size()); !s) return s;
     for (Index h = 0; h < o.heads; ++h) {
       double sum = 0;
       float gates_shut = 0;
@@ -67,18 +67,16 @@ class Forgetting : public EncodingDefaults {
         const double entry = o.table.row(h)[i];
         const bool open = std::isfinite(entry);
         if (!open && o.form == Form::cumulative)
-          return Error{.code = Errc::not_finite,
-                       .field = "table",
-                       .expected = "finite numbers; with form: 'gates' a gate may be shut",
-                       .received = entry,
-                       .index = static_cast<double>(h * count + i)};
+          return fault(Errc::not_finite, "table",
+                       "finite numbers; with form: 'gates' a gate may be shut", entry,
+                       static_cast<double>(h * count + i));
         if (o.form == Form::cumulative) sum = 0;
         if (open) sum += entry;
-        sums->data()[h * count + i] = sum;
-        shut->data()[h * count + i] = gates_shut += open ? 0.0f : 1.0f;
+        sums.data()[h * count + i] = sum;
+        shut.data()[h * count + i] = gates_shut += open ? 0.0f : 1.0f;
       }
     }
-    return Forgetting(std::move(*sums), std::move(*shut), o, count);
+    return Forgetting(std::move(sums), std::move(shut), o, count);
   }
 
   Index heads() const { return heads_; }

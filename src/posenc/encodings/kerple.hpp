@@ -63,20 +63,14 @@ class Kerple : public EncodingDefaults {
 
   static Result<Kerple> make(Options&& o) {
     if (o.w1.empty() != o.w2.empty())
-      return Error{.code = Errc::missing_option,
-                   .field = o.w1.empty() ? "w1" : "w2",
-                   .expected = "given together with the other"};
+      return fault(Errc::missing_option, o.w1.empty() ? "w1" : "w2",
+                   "given together with the other");
     if (o.kind == Kind::power)
       for (std::size_t h = 0; h < o.r2.size(); ++h)
         // beyond 2 the kernel is no kernel, and 0^0 is no penalty
         if (const double r2 = std::max(o.r2[h], o.minimum); r2 <= 0 || r2 > 2)
-          return Error{.code = Errc::out_of_range,
-                       .field = "r2",
-                       .expected = "above 0 up to 2 for a power",
-                       .received = r2,
-                       .index = static_cast<double>(h),
-                       .low = 0,
-                       .high = 2};
+          return outside(Errc::out_of_range, "r2", "above 0 up to 2 for a power", r2, 0, 2,
+                         static_cast<double>(h));
     return Kerple(std::move(o));
   }
 

@@ -48,10 +48,8 @@ class Learned : public EncodingDefaults {
 
   static Result<Learned> make(Options&& o) {
     if (o.offset >= o.table.shape[0])
-      return Error{.code = Errc::out_of_range,
-                   .field = "offset",
-                   .expected = "less than the rows of the table",
-                   .received = static_cast<double>(o.offset)};
+      return fault(Errc::out_of_range, "offset", "less than the rows of the table",
+                   static_cast<double>(o.offset));
     return Learned(std::move(o));
   }
 

@@ -48,8 +48,7 @@ Result<Encoding> make_encoding_for(std::string_view id, const OptionBag& bag) {
   static constexpr auto recipes = recipes_of<Arch>(Encodings{});
   const auto recipe =
       std::find_if(recipes.begin(), recipes.end(), [&](const Recipe& r) { return r.id == id; });
-  if (recipe == recipes.end())
-    return Error{.code = Errc::unknown_encoding, .field = id, .expected = "the id of an encoding"};
+  if (recipe == recipes.end()) return fault(Errc::unknown_encoding, id, "the id of an encoding");
   alignas(std::max_align_t) std::byte options[largest_options(Encodings{})];
   recipe->begin(options);
   const Status decoded = decode_options(recipe->rules, options, bag);

@@ -52,14 +52,14 @@ class Sandwich : public EncodingDefaults {
 
   static Result<Sandwich> make(Options&& o) {
     const auto pairs = static_cast<std::size_t>(o.dim / 2);
-    auto frequencies = Buffer<double>::make(pairs);
-    if (!frequencies) return frequencies.error();
-    auto steps = Buffer<double>::make(pairs * 2 * span);
-    if (!steps) return steps.error();
+    Buffer<double> frequencies;
+    if (Status s = frequencies.allocate(pairs); !s) return s;
+    Buffer<double> steps;
+    if (Status s = steps.allocate(pairs * 2 * span); !s) return s;
     for (std::size_t i = 0; i < pairs; ++i) {
       const double frequency = power(o.base, -2.0 * (static_cast<double>(i) + o.start) / o.dim);
-      (*frequencies)[i] = frequency;
-      double *cosines = steps->data() + 2 * i * span, *sines = cosines + span;
+      frequencies[i] = frequency;
+      double *cosines = steps.data() + 2 * i * span, *sines = cosines + span;
       for_each_cosine_and_sine(
           span, [&](Index c) { return static_cast<double>(c) * frequency; },
           [&](Index c, double cosine, double sine) {
@@ -67,7 +67,7 @@ class Sandwich : public EncodingDefaults {
             sines[c] = sine;
           });
     }
-    return Sandwich(o, std::move(*frequencies), std::move(*steps));
+    return Sandwich(o, std::move(frequencies), std::move(steps));
   }
 
   Index heads() const { return heads_; }

@@ -68,15 +68,15 @@ class Sinusoidal : public EncodingDefaults {
 
   static Result<Sinusoidal> make(Options&& o) {
     const auto half = static_cast<std::size_t>(o.dim / 2);
-    auto frequencies = Buffer<double>::make(half + 1);
-    if (!frequencies) return frequencies.error();
+    Buffer<double> frequencies;
+    if (Status s = frequencies.allocate(half + 1); !s) return s;
     // t2t's own guard: width 2 and 3 would divide by zero.
     const double denominator = o.frequencies == Rule::paper
                                    ? static_cast<double>(o.dim) / 2
                                    : std::max(static_cast<double>(half) - 1, 1.0);
     for (std::size_t i = 0; i <= half; ++i)
-      (*frequencies)[i] = power(o.base, -static_cast<double>(i) / denominator);
-    return Sinusoidal(o, std::move(*frequencies));
+      frequencies[i] = power(o.base, -static_cast<double>(i) / denominator);
+    return Sinusoidal(o, std::move(frequencies));
   }
 
   Index embed_width() const { return o_.dim; }

@@ -62,15 +62,13 @@ class Sinusoidal2d : public EncodingDefaults {
 
   static Result<Sinusoidal2d> make(Options&& o) {
     if (!o.grid.empty() && o.variant != Variant::detr)
-      return Error{.code = Errc::option_not_applicable,
-                   .field = "grid",
-                   .expected = "left out: only detr divides by the size"};
+      return fault(Errc::option_not_applicable, "grid", "left out: only detr divides by the size");
     const auto pairs = static_cast<std::size_t>(o.dim / 4);
-    auto frequencies = Buffer<double>::make(pairs);
-    if (!frequencies) return frequencies.error();
+    Buffer<double> frequencies;
+    if (Status s = frequencies.allocate(pairs); !s) return s;
     for (std::size_t i = 0; i < pairs; ++i)
-      (*frequencies)[i] = power(o.base, -static_cast<double>(i) / static_cast<double>(pairs));
-    return Sinusoidal2d(std::move(o), std::move(*frequencies));
+      frequencies[i] = power(o.base, -static_cast<double>(i) / static_cast<double>(pairs));
+    return Sinusoidal2d(std::move(o), std::move(frequencies));
   }
 
   Index embed_width() const { return o_.dim; }

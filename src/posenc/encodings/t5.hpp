@@ -57,24 +57,16 @@ class T5 : public EncodingDefaults {
   static Result<T5> make(Options&& o) {
     const Index side = o.bidirectional ? o.buckets / 2 : o.buckets;
     if (side < 2)
-      return Error{.code = Errc::out_of_range,
-                   .field = "buckets",
-                   .expected = "at least 4 when bidirectional",
-                   .received = static_cast<double>(o.buckets),
-                   .low = 4,
-                   .high = 4096};
+      return outside(Errc::out_of_range, "buckets", "at least 4 when bidirectional",
+                     static_cast<double>(o.buckets), 4, 4096);
     const Index exact = side / 2;
     if (o.max_distance <= exact)
-      return Error{.code = Errc::out_of_range,
-                   .field = "maxDistance",
-                   .expected = "greater than the number of exact buckets",
-                   .received = static_cast<double>(o.max_distance),
-                   .low = static_cast<double>(exact + 1),
-                   .high = 65536};
+      return outside(Errc::out_of_range, "maxDistance", "greater than the number of exact buckets",
+                     static_cast<double>(o.max_distance), static_cast<double>(exact + 1), 65536);
     auto starts = t5_bucket_starts(side, o.max_distance);
     if (!starts) return starts.error();
     T5 made(o, side);
-    if (Status s = made.expand(o, *starts); !s) return s.error();
+    if (Status s = made.expand(o, *starts); !s) return s;
     return made;
   }
 
@@ -117,9 +109,7 @@ class T5 : public EncodingDefaults {
   /// One row of biases per head, over the distances that still differ.
   Status expand(const Options& o, const Buffer<Index>& starts) {
     reach_ = starts[starts.size() - 1];
-    auto buckets = Buffer<std::uint16_t>::make(static_cast<std::size_t>(reach_) + 1);
-    if (!buckets) return buckets.error();
-    buckets_ = std::move(*buckets);
+    if (Status s = buckets_.allocate(static_cast<std::size_t>(reach_) + 1); !s) return s;
     const Index exact = starts[0];
     std::size_t step = 0;
     for (Index n = 0; n <= reach_; ++n) {
@@ -129,10 +119,8 @@ class T5 : public EncodingDefaults {
     }
     const auto width = static_cast<std::size_t>(2 * reach_ + 1);
     const auto count = checked_product(width, static_cast<std::size_t>(heads_));
-    if (!count) return Error{.code = Errc::too_large, .field = "maxDistance"};
-    auto biases = Buffer<float>::make(*count);
-    if (!biases) return biases.error();
-    biases_ = std::move(*biases);
+    if (!count) return fault(Errc::too_large, "maxDistance", "");
+    if (Status s = biases_.allocate(*count); !s) return s;
     for (Index h = 0; h < heads_; ++h)
       for (Index r = -reach_; r <= reach_; ++r)
         biases_.data()[h * (2 * reach_ + 1) + r + reach_] = o.table.row(bucket(r))[h];

@@ -20,8 +20,8 @@ namespace posenc {
 /// Needs 1 <= E < max_distance. Fails only for lack of memory.
 inline Result<Buffer<Index>> t5_bucket_starts(Index buckets, Index max_distance) {
   const Index exact = buckets / 2, steps = buckets - exact;
-  auto starts = Buffer<Index>::make(static_cast<std::size_t>(steps));
-  if (!starts) return starts.error();
+  Buffer<Index> starts;
+  if (Status s = starts.allocate(static_cast<std::size_t>(steps)); !s) return s;
   const double ratio = static_cast<double>(max_distance) / static_cast<double>(exact);
   for (Index k = 0; k < steps; ++k) {
     const double estimate = static_cast<double>(exact) *
@@ -40,7 +40,7 @@ inline Result<Buffer<Index>> t5_bucket_starts(Index buckets, Index max_distance)
       right->multiply(static_cast<std::uint32_t>(exact), steps - k);
       if (!left->at_least(*right)) ++start;
     }
-    (*starts)[static_cast<std::size_t>(k)] = start;
+    starts[static_cast<std::size_t>(k)] = start;
   }
   return starts;
 }

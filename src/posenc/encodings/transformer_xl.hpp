@@ -72,21 +72,16 @@ class TransformerXl : public EncodingDefaults {
 
   static Result<TransformerXl> make(Options&& o) {
     if (o.relative.empty() == o.projected.empty())
-      return Error{.code = o.relative.empty() ? Errc::missing_option : Errc::option_not_applicable,
-                   .field = o.relative.empty() ? "relative" : "projected",
-                   .expected = "given, or else the other of relative and projected"};
+      return fault(o.relative.empty() ? Errc::missing_option : Errc::option_not_applicable,
+                   o.relative.empty() ? "relative" : "projected",
+                   "given, or else the other of relative and projected");
     if (!o.relative.empty() && o.relative.shape[2] % 2 != 0)
-      return Error{.code = Errc::not_even,
-                   .field = "relative",
-                   .expected = "of an even last extent",
-                   .received = static_cast<double>(o.relative.shape[2])};
+      return fault(Errc::not_even, "relative", "of an even last extent",
+                   static_cast<double>(o.relative.shape[2]));
     if (!o.projected.empty() && o.origin >= o.projected.shape[0])
-      return Error{.code = Errc::out_of_range,
-                   .field = "origin",
-                   .expected = "less than the rows of projected",
-                   .received = static_cast<double>(o.origin),
-                   .low = 0,
-                   .high = static_cast<double>(o.projected.shape[0] - 1)};
+      return outside(Errc::out_of_range, "origin", "less than the rows of projected",
+                     static_cast<double>(o.origin), 0,
+                     static_cast<double>(o.projected.shape[0] - 1));
     auto vectors = o.relative.empty()
                        ? RelativeVectors::given(o.projected, o.origin, o.clamp)
                        : RelativeVectors::projected(std::move(o.relative), o.base,

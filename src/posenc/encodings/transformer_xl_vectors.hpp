@@ -24,7 +24,7 @@ class RelativeVectors {
     made.bounded_ = true;
     made.reach_ = std::max<Index>(count - 1 - origin, origin);
     if (clamp) made.reach_ = std::min<Index>(made.reach_, *clamp);
-    if (Status s = made.make_near(); !s) return s.error();
+    if (Status s = made.make_near(); !s) return s;
     const float* vectors = rows.data.data();
     for (Index relative = -made.reach_; relative <= made.reach_; ++relative) {
       const Index row = std::clamp<Index>(origin - relative, 0, count - 1);
@@ -40,9 +40,9 @@ class RelativeVectors {
     RelativeVectors made(weights.shape[0], weights.shape[1], weights.shape[2]);
     made.bounded_ = bounded;
     made.reach_ = reach;
-    if (Status s = made.make_near(); !s) return s.error();
-    if (Status s = made.keep(std::move(weights), base); !s) return s.error();
-    if (Status s = made.project(); !s) return s.error();
+    if (Status s = made.make_near(); !s) return s;
+    if (Status s = made.keep(std::move(weights), base); !s) return s;
+    if (Status s = made.project(); !s) return s;
     if (bounded) made.weights_ = {};
     return made;
   }
@@ -99,12 +99,7 @@ class RelativeVectors {
  private:
   RelativeVectors(Index heads, Index dim, Index width) : heads_(heads), dim_(dim), width_(width) {}
 
-  Status make_near() {
-    auto near = VectorTable::make(heads_, 2 * reach_ + 1, dim_);
-    if (!near) return near.error();
-    near_ = std::move(*near);
-    return {};
-  }
+  Status make_near() { return near_.allocate(heads_, 2 * reach_ + 1, dim_); }
 
   /// R of the distances of a block, [E][32].
   void fill_waves_of(Index b, float* waves) const {
@@ -125,10 +120,11 @@ class RelativeVectors {
 
   /// Fills the table, to the end of its last block.
   Status project() {
-    auto room =
-        Buffer<float>::make(static_cast<std::size_t>(scratch() + depth() * vectors_in_block));
-    if (!room) return room.error();
-    float *waves = room->data(), *block = waves + scratch();
+    Buffer<float> room;
+    if (Status s = room.allocate(static_cast<std::size_t>(scratch() + depth() * vectors_in_block));
+        !s)
+      return s;
+    float *waves = room.data(), *block = waves + scratch();
     for (Index b = 0; b < near_.columns() / vectors_in_block; ++b) {
       fill_waves_of(b, waves);
       for (Index h = 0; h < heads_; ++h) {
@@ -141,17 +137,17 @@ class RelativeVectors {
 
   /// With rows of zeros behind the last: the kernel reads four at a time.
   Status keep(Table weights, double base) {
-    auto kept = Buffer<float>::make(weights.data.size() +
-                                    static_cast<std::size_t>((row_group - 1) * width_));
-    if (!kept) return kept.error();
-    std::copy_n(weights.data.data(), weights.data.size(), kept->data());
-    weights_ = std::move(*kept);
-    auto frequencies = Buffer<double>::make(static_cast<std::size_t>(width_ / 2));
-    if (!frequencies) return frequencies.error();
+    Buffer<float> kept;
+    if (Status s =
+            kept.allocate(weights.data.size() + static_cast<std::size_t>((row_group - 1) * width_));
+        !s)
+      return s;
+    std::copy_n(weights.data.data(), weights.data.size(), kept.data());
+    weights_ = std::move(kept);
+    if (Status s = frequencies_.allocate(static_cast<std::size_t>(width_ / 2)); !s) return s;
     for (Index e = 0; e < width_ / 2; ++e)
-      frequencies->data()[e] =
+      frequencies_.data()[e] =
           power(base, -2.0 * static_cast<double>(e) / static_cast<double>(width_));
-    frequencies_ = std::move(*frequencies);
     return {};
   }
 

@@ -105,17 +105,14 @@ struct ByPartsSchedule : ScheduleDefaults {
   static Status check(const ByPartsOptions& o, Index rotary_dim) {
     if (o.ramp == Ramp::bloc97) {
       if (o.beta_fast != 32 || o.beta_slow != 1)
-        return Error{.code = Errc::option_not_applicable,
-                     .field = o.beta_fast != 32 ? "betaFast" : "betaSlow",
-                     .expected = "left out, since this ramp has constants of its own",
-                     .received = o.beta_fast != 32 ? o.beta_fast : o.beta_slow};
+        return fault(Errc::option_not_applicable, o.beta_fast != 32 ? "betaFast" : "betaSlow",
+                     "left out, since this ramp has constants of its own",
+                     o.beta_fast != 32 ? o.beta_fast : o.beta_slow);
       return check_ntk(o, rotary_dim);
     }
     if (o.beta_fast >= o.beta_slow) return {};
-    return Error{.code = Errc::out_of_range,
-                 .field = "betaFast",
-                 .expected = "at least betaSlow; are they exchanged?",
-                 .received = o.beta_fast};
+    return fault(Errc::out_of_range, "betaFast", "at least betaSlow; are they exchanged?",
+                 o.beta_fast);
   }
   static LengthPolicy length_policy(const ByPartsOptions& o, LengthPolicy declared) {
     return o.dynamic ? LengthPolicy::per_length : declared;

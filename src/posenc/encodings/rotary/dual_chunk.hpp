@@ -67,23 +67,13 @@ struct DualChunkSchedule : RemapDefaults {
 
   static Status check(const Options& o, Index) {
     if (o.local >= o.chunk)
-      return Error{.code = Errc::out_of_range,
-                   .field = "local",
-                   .expected = "less than chunk",
-                   .received = static_cast<double>(o.local),
-                   .low = 1,
-                   .high = static_cast<double>(o.chunk - 1)};
+      return outside(Errc::out_of_range, "local", "less than chunk", static_cast<double>(o.local),
+                     1, static_cast<double>(o.chunk - 1));
     if (o.clamp_max && *o.clamp_max < stride_of(o))  // else a distance would be negative
-      return Error{.code = Errc::out_of_range,
-                   .field = "clampMax",
-                   .expected = "at least chunk - local",
-                   .received = static_cast<double>(*o.clamp_max),
-                   .low = stride_of(o),
-                   .high = 1e9};
+      return outside(Errc::out_of_range, "clampMax", "at least chunk - local",
+                     static_cast<double>(*o.clamp_max), stride_of(o), 1e9);
     if (o.dca_mscale && !o.trained_length)
-      return Error{.code = Errc::missing_option,
-                   .field = "trainedLength",
-                   .expected = "given together with dcaMscale"};
+      return fault(Errc::missing_option, "trainedLength", "given together with dcaMscale");
     return {};
   }
   /// Of the whole only the factor of dcaMscale depends on the length.

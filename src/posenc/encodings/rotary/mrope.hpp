@@ -66,37 +66,24 @@ struct MropeSchedule : ScheduleDefaults {
     for (std::size_t a = 0; a < 3; ++a) {
       const double pairs = o.sections[a];
       if (pairs != std::trunc(pairs))
-        return Error{.code = Errc::not_integer,
-                     .field = "sections",
-                     .expected = "integers",
-                     .received = pairs,
-                     .index = static_cast<double>(a)};
+        return fault(Errc::not_integer, "sections", "integers", pairs, static_cast<double>(a));
       sum += pairs;
     }
     const Index all = rotary_dim / 2;
     if (sum != static_cast<double>(all))
-      return Error{.code = Errc::out_of_range,
-                   .field = "sections",
-                   .expected = "of the sum rotaryDim / 2",
-                   .received = sum,
-                   .low = static_cast<double>(all),
-                   .high = static_cast<double>(all)};
+      return outside(Errc::out_of_range, "sections", "of the sum rotaryDim / 2", sum,
+                     static_cast<double>(all), static_cast<double>(all));
     if (!o.interleaved) return {};
     if (o.frequencies == SectionFrequencies::per_axis)
-      return Error{.code = Errc::option_not_applicable,
-                   .field = "frequencies",
-                   .expected = "'shared' where axes take turns"};
+      return fault(Errc::option_not_applicable, "frequencies", "'shared' where axes take turns");
     // Turns end with the pairs: a longer section would silently get fewer.
     const MropeSchedule s(o, rotary_dim, 0);
     std::array<Index, 3> taken{};
     for (Index i = 0; i < rotary_dim / 2; ++i) ++taken[static_cast<std::size_t>(s.axis(i))];
     for (std::size_t a = 0; a < 3; ++a)
       if (taken[a] != s.sections[a])
-        return Error{.code = Errc::out_of_range,
-                     .field = "sections",
-                     .expected = "such that turns of three reach them",
-                     .received = o.sections[a],
-                     .index = static_cast<double>(a)};
+        return fault(Errc::out_of_range, "sections", "such that turns of three reach them",
+                     o.sections[a], static_cast<double>(a));
     return {};
   }
 

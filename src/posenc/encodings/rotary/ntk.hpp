@@ -17,12 +17,9 @@ inline double ntk_base(double base, double alpha, Index rotary_dim) {
 /// One pair is first and last at once, and the exponent has no value.
 inline Status check_ntk(const RotaryOptions& o, Index rotary_dim) {
   if (rotary_dim >= 4) return {};
-  return Error{.code = Errc::out_of_range,
-               .field = o.rotary_dim ? "rotaryDim" : "headDim",
-               .expected = "at least 4, since the base is raised to r / (r - 2)",
-               .received = static_cast<double>(rotary_dim),
-               .low = 4,
-               .high = 4096};
+  return outside(Errc::out_of_range, o.rotary_dim ? "rotaryDim" : "headDim",
+                 "at least 4, since the base is raised to r / (r - 2)",
+                 static_cast<double>(rotary_dim), 4, 4096);
 }
 
 }  // namespace posenc

@@ -35,9 +35,7 @@ inline double logn_scale(double position, double trained_length) {
 }
 inline Status check_logn(bool logn, const std::optional<int>& trained_length) {
   if (!logn || trained_length) return {};
-  return Error{.code = Errc::missing_option,
-               .field = "trainedLength",
-               .expected = "given together with logn"};
+  return fault(Errc::missing_option, "trainedLength", "given together with logn");
 }
 
 }  // namespace posenc

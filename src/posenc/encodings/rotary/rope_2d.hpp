@@ -122,12 +122,11 @@ struct Rope2dSchedule : ScheduleDefaults {
 
   static Status check(const Options& o, Index rotary_dim) {
     if (rotary_dim % 4 != 0)
-      return Error{.code = Errc::out_of_range,
-                   .field = o.rotary_dim ? "rotaryDim" : "headDim",
-                   .expected = "a multiple of 4; rotaryDim selects a part of a head",
-                   .received = static_cast<double>(rotary_dim)};
-    const auto only_for = [](std::string_view field, std::string_view expected) {
-      return Error{.code = Errc::option_not_applicable, .field = field, .expected = expected};
+      return fault(Errc::out_of_range, o.rotary_dim ? "rotaryDim" : "headDim",
+                   "a multiple of 4; rotaryDim selects a part of a head",
+                   static_cast<double>(rotary_dim));
+    const auto only_for = [](const char* field, const char* expected) {
+      return fault(Errc::option_not_applicable, field, expected);
     };
     if (o.max_frequency && o.variant != Variant2d::eva_pixel)
       return only_for("maxFrequency", "left out: only eva-pixel has one");
@@ -137,9 +136,7 @@ struct Rope2dSchedule : ScheduleDefaults {
       return only_for("reference", "left out: only eva-language scales indices");
     const bool scaled = !o.reference_grid.empty();
     if (o.variant == Variant2d::eva_language && scaled && o.grid.empty())
-      return Error{.code = Errc::missing_option,
-                   .field = "grid",
-                   .expected = "given together with reference"};
+      return fault(Errc::missing_option, "grid", "given together with reference");
     const bool measures = o.variant == Variant2d::eva_pixel || o.variant == Variant2d::dinov3;
     if (!o.grid.empty() && !measures && !scaled)
       return only_for("grid", "left out: the variant counts rows and columns as they are");

@@ -52,10 +52,8 @@ struct RopeLlama3Schedule : ScheduleDefaults {
 
   static Status check(const Options& o, Index) {
     if (o.high_freq_factor >= o.low_freq_factor) return {};
-    return Error{.code = Errc::out_of_range,
-                 .field = "highFreqFactor",
-                 .expected = "at least lowFreqFactor",
-                 .received = o.high_freq_factor};
+    return fault(Errc::out_of_range, "highFreqFactor", "at least lowFreqFactor",
+                 o.high_freq_factor);
   }
   template <class Real>
   Real frequency(Index pair) const {

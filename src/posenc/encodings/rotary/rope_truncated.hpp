@@ -56,16 +56,9 @@ struct RopeTruncatedSchedule : ScheduleDefaults {
     if (!o.low && !o.high && !o.rho) return {};
     for (const auto& [name, value] : {std::pair{"low", o.low}, {"high", o.high}, {"rho", o.rho}})
       if (!value)
-        return Error{.code = Errc::missing_option,
-                     .field = name,
-                     .expected = "given, as low, high and rho come together"};
+        return fault(Errc::missing_option, name, "given, as low, high and rho come together");
     if (*o.low <= *o.high) return {};
-    return Error{.code = Errc::out_of_range,
-                 .field = "low",
-                 .expected = "at most high",
-                 .received = *o.low,
-                 .low = 0,
-                 .high = *o.high};
+    return outside(Errc::out_of_range, "low", "at most high", *o.low, 0, *o.high);
   }
   template <class Real>
   Real frequency(Index pair) const {

@@ -57,13 +57,10 @@ struct RopeYarnSchedule : ByPartsSchedule {
   static Status check(const Options& o, Index rotary_dim) {
     if (Status s = ByPartsSchedule::check(o, rotary_dim); !s) return s;
     if (o.scale_logits && !o.mscale_all_dim)
-      return Error{.code = Errc::missing_option,
-                   .field = "mscaleAllDim",
-                   .expected = "given together with scaleLogits"};
+      return fault(Errc::missing_option, "mscaleAllDim", "given together with scaleLogits");
     if (o.scale_logits && o.dynamic)
-      return Error{.code = Errc::option_not_applicable,
-                   .field = "scaleLogits",
-                   .expected = "false when dynamic, since one scale serves all lengths"};
+      return fault(Errc::option_not_applicable, "scaleLogits",
+                   "false when dynamic, since one scale serves all lengths");
     return {};
   }
   static double logit_scale(const Options& o) {

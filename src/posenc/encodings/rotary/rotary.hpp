@@ -64,17 +64,12 @@ Real rotary_frequency(double base, Index rotary_dim, Index pair) {
 inline Status check_widths(const RotaryOptions& o) {
   const int rotary_dim = o.rotary_dim.value_or(o.head_dim);
   if (rotary_dim % 2 != 0)
-    return Error{.code = Errc::not_even,
-                 .field = "headDim",
-                 .expected = "an even integer; rotaryDim selects a part of an odd head",
-                 .received = static_cast<double>(rotary_dim)};
+    return fault(Errc::not_even, "headDim",
+                 "an even integer; rotaryDim selects a part of an odd head",
+                 static_cast<double>(rotary_dim));
   if (rotary_dim > o.head_dim)
-    return Error{.code = Errc::out_of_range,
-                 .field = "rotaryDim",
-                 .expected = "at most headDim",
-                 .received = static_cast<double>(rotary_dim),
-                 .low = 0,
-                 .high = static_cast<double>(o.head_dim)};
+    return outside(Errc::out_of_range, "rotaryDim", "at most headDim",
+                   static_cast<double>(rotary_dim), 0, static_cast<double>(o.head_dim));
   return {};
 }
 
@@ -130,15 +125,14 @@ class Rotary : public EncodingDefaults {
   static constexpr auto fields = S::fields;
 
   static Result<Rotary> make(Options&& o) {
-    if (Status s = check_widths(o); !s) return s.error();
+    if (Status s = check_widths(o); !s) return s;
     const int rotary_dim = o.rotary_dim.value_or(o.head_dim);
-    if (Status s = S::check(o, rotary_dim); !s) return s.error();
+    if (Status s = S::check(o, rotary_dim); !s) return s;
     Rotary made(std::move(o), rotary_dim);
     if (made.length_policy() == LengthPolicy::fixed) {
-      auto kept = Buffer<double>::make(static_cast<std::size_t>(rotary_dim / 2));
-      if (!kept) return kept.error();
-      made.fill_frequencies(S(made.o_, rotary_dim, 0), kept->data());
-      made.frequencies_ = std::move(*kept);
+      if (Status s = made.frequencies_.allocate(static_cast<std::size_t>(rotary_dim / 2)); !s)
+        return s;
+      made.fill_frequencies(S(made.o_, rotary_dim, 0), made.frequencies_.data());
     }
     return made;
   }

@@ -60,10 +60,9 @@ struct SelfExtendSchedule : RemapDefaults {
 
   static Status check(const Options& o, Index) {
     if (o.uneven == Uneven::refuse && o.window % o.group != 0)
-      return Error{.code = Errc::out_of_range,
-                   .field = "window",
-                   .expected = "a multiple of group, or uneven 'floor' or 'divide'",
-                   .received = static_cast<double>(o.window)};
+      return fault(Errc::out_of_range, "window",
+                   "a multiple of group, or uneven 'floor' or 'divide'",
+                   static_cast<double>(o.window));
     return check_logn(o.logn, o.trained_length);
   }
   static double query_scale(const Options& o, double position) {

@@ -44,16 +44,13 @@ class Swin : public WindowBias {
           .initialised_by(1.0)};
 
   static Result<Swin> make(Options&& o) {
-    if (Status s = check_window(o.window, "window"); !s) return s.error();
+    if (Status s = check_window(o.window, "window"); !s) return s;
     auto base = WindowBias::make(o.heads, o.window);
     if (!base) return base.error();
     if (o.table.shape[0] != base->entries())
-      return Error{.code = Errc::shape_mismatch,
-                   .field = "table",
-                   .expected = "of (2h - 1)(2w - 1) rows",
-                   .received = static_cast<double>(o.table.shape[0]),
-                   .low = static_cast<double>(base->entries()),
-                   .high = static_cast<double>(base->entries())};
+      return outside(Errc::shape_mismatch, "table", "of (2h - 1)(2w - 1) rows",
+                     static_cast<double>(o.table.shape[0]), static_cast<double>(base->entries()),
+                     static_cast<double>(base->entries()));
     for (Index e = 0; e < base->entries(); ++e)
       for (Index h = 0; h < o.heads; ++h) base->at(h, e) = o.table.row(e)[h];
     return Swin(std::move(*base));

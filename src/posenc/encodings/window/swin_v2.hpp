@@ -64,17 +64,17 @@ class SwinV2 : public WindowBias {
           .initialised_by(0.1)};
 
   static Result<SwinV2> make(Options&& o) {
-    if (Status s = check_window(o.window, "window"); !s) return s.error();
-    if (Status s = check_window(o.pretrained_window, "pretrainedWindow", 0); !s) return s.error();
+    if (Status s = check_window(o.window, "window"); !s) return s;
+    if (Status s = check_window(o.pretrained_window, "pretrainedWindow", 0); !s) return s;
     auto base = WindowBias::make(o.heads, o.window);
     if (!base) return base.error();
-    auto sums = Buffer<double>::make(static_cast<std::size_t>(o.heads));
-    if (!sums) return sums.error();
+    Buffer<double> sums;
+    if (Status s = sums.allocate(static_cast<std::size_t>(o.heads)); !s) return s;
     const Index rows = base->rows(), cols = base->cols();
     for (Index r = 1 - rows; r < rows; ++r)
       for (Index c = 1 - cols; c < cols; ++c)
         evaluate(o, coordinate(o, 0, static_cast<double>(r)),
-                 coordinate(o, 1, static_cast<double>(c)), *sums, *base,
+                 coordinate(o, 1, static_cast<double>(c)), sums, *base,
                  (r + rows - 1) * (2 * cols - 1) + c + cols - 1);
     return SwinV2(std::move(*base), std::move(o));
   }

@@ -11,23 +11,12 @@
 namespace posenc {
 
 /// `window` as [h, w], checked: whole numbers, and few enough offsets for float32 to count them.
-inline Status check_window(const Buffer<double>& window, std::string_view field, double least = 1) {
+inline Status check_window(const Buffer<double>& window, const char* field, double least = 1) {
   for (std::size_t a = 0; a < window.size(); ++a) {
     const double size = window[a], index = static_cast<double>(a);
-    if (size != std::trunc(size))
-      return Error{.code = Errc::not_integer,
-                   .field = field,
-                   .expected = "integers",
-                   .received = size,
-                   .index = index};
+    if (size != std::trunc(size)) return fault(Errc::not_integer, field, "integers", size, index);
     if (size < least || size > 2048)
-      return Error{.code = Errc::out_of_range,
-                   .field = field,
-                   .expected = "in its range",
-                   .received = size,
-                   .index = index,
-                   .low = least,
-                   .high = 2048};
+      return outside(Errc::out_of_range, field, "in its range", size, least, 2048, index);
   }
   return {};
 }
@@ -42,10 +31,8 @@ class WindowBias : public EncodingDefaults {
     made.size_ = {static_cast<Index>(window[0]), static_cast<Index>(window[1])};
     const auto all =
         checked_product(static_cast<std::size_t>(made.entries()), static_cast<std::size_t>(heads));
-    if (!all) return Error{.code = Errc::too_large, .field = "window"};
-    auto biases = Buffer<float>::make(*all);
-    if (!biases) return biases.error();
-    made.biases_ = std::move(*biases);
+    if (!all) return fault(Errc::too_large, "window", "");
+    if (Status s = made.biases_.allocate(*all); !s) return s;
     return made;
   }
 
