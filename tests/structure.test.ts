@@ -7,6 +7,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { appendFields, attentionFields, cacheFields, failureFields } from '../bindings/js/raw.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], {
@@ -102,10 +103,28 @@ describe('layers', () => {
     const form = createHash('sha256').update(raw.replace(declared, '').replace(/\s+/g, ' '));
     // Whoever changes what crosses raises the number, here and there: a module of another release is then told as such.
     expect({ number, form: form.digest('hex').slice(0, 12) }).toEqual({
-      number: '2',
-      form: '6ffacd8c23ad',
+      number: '3',
+      form: '5a7b1a855efc',
     });
     expect(text('bindings/wasm/bindings.cpp')).toContain(`int abi_version() { return ${number}; }`);
+  });
+
+  it('what crosses in a block is in one order here and there', () => {
+    const declared = text('bindings/wasm/bindings.cpp') + text('bindings/wasm/cache_bindings.cpp');
+    const lists = {
+      Failure: failureFields,
+      AttentionCall: attentionFields,
+      CacheCall: cacheFields,
+      AppendCall: appendFields,
+    };
+    for (const [name, fields] of Object.entries(lists)) {
+      const [, body = ''] = new RegExp(`struct ${name} \\{([^}]*)\\}`).exec(declared) ?? [];
+      const members = [...body.replace(/\/\/.*$/gm, '').matchAll(/\bPassed ([^;]*);/g)];
+      expect(
+        members.flatMap(([, list]) => list.split(',').map((one) => one.trim())),
+        name,
+      ).toEqual([...fields]);
+    }
   });
 
   it('the page imports the public entry alone, and a tokeniser in one place', () => {

@@ -8,6 +8,7 @@ import { mismatch } from './attention-shapes.js';
 import type { Engine } from './engine.js';
 import { retold, shapeText, text } from './errors.js';
 import { gradientTargets } from './gradients.js';
+import { attentionFields } from './raw.js';
 import { captureTarget, freshTarget, type OutRules, type Target } from './target.js';
 import { capture } from './tensor.js';
 import type { Tensor } from './types.js';
@@ -100,10 +101,9 @@ function compute(
     for (const [i, { address }] of slots.entries()) engine.u32[at / 4 + i] = address;
   });
   return arena.run(where, () => {
-    const call = placed(outputAt, nowhere, sumsAt);
+    engine.pass(attentionFields, placed(outputAt, nowhere, sumsAt));
     engine.check(where, (raw) =>
       raw.attentionBackward(
-        call,
         gradientAt.address,
         dq.address,
         dk.address,

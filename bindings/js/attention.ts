@@ -13,7 +13,7 @@ import { encodingOf, type Held, requireLive } from './handles.js';
 import { isArray } from './intrinsics.js';
 import { captureMask, type Mask } from './mask.js';
 import { type CapturedPositions, capturePositions } from './positions.js';
-import type { RawAttention } from './raw.js';
+import { attentionFields, type RawAttention } from './raw.js';
 import { captureTarget, freshTarget } from './target.js';
 import { capture, type Source } from './tensor.js';
 import { boolean, choice, or, reading, sizeOf } from './validate.js';
@@ -148,8 +148,8 @@ function compute(engine: Engine, question: Question, given: Given): AttentionRes
     logSumExp === undefined;
   const placed = place(arena, question, idle);
   return arena.run(where, () => {
-    const call = placed(out, weightsAt, logSumExpAt);
-    engine.check(where, (raw) => raw.attention(call));
+    engine.pass(attentionFields, placed(out, weightsAt, logSumExpAt));
+    engine.check(where, (raw) => raw.attention());
     return {
       output: output.finish(engine, out.address),
       ...(weights && { weights: weights.finish(engine, weightsAt.address) }),

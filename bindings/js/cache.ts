@@ -20,6 +20,7 @@ import {
 import type { Engine } from './engine.js';
 import { requireLive } from './handles.js';
 import { disposed, giveBack, makeDisposable } from './owned.js';
+import { appendFields, cacheFields } from './raw.js';
 import { capture } from './tensor.js';
 import type { Positions, TensorInput } from './types.js';
 import { choice, integer, or, options as readOptions, roomFor } from './validate.js';
@@ -101,22 +102,21 @@ class Cache implements Omit<KVCache, typeof Symbol.dispose> {
     const weight = norm.weight(arena);
     arena.requires(unchanged(where, past, changes));
     arena.run(where, () => {
-      engine.check(where, (raw) =>
-        raw.appendToCache(handle, {
-          k: ks.address,
-          v: vs.address,
-          positions: places.address,
-          count,
-          layout: layout === 'bnhd' ? 1 : 0,
-          positionRows: at?.batch ?? 1,
-          axes: axesOfPast(past),
-          normKind: norm.kind,
-          normWeight: weight.address,
-          normHeads: norm.heads,
-          normEpsilon: norm.epsilon,
-          normAfter: norm.after,
-        }),
-      );
+      engine.pass(appendFields, {
+        k: ks.address,
+        v: vs.address,
+        positions: places.address,
+        count,
+        layout: layout === 'bnhd' ? 1 : 0,
+        positionRows: at?.batch ?? 1,
+        axes: axesOfPast(past),
+        normKind: norm.kind,
+        normWeight: weight.address,
+        normHeads: norm.heads,
+        normEpsilon: norm.epsilon,
+        normAfter: norm.after,
+      });
+      engine.check(where, (raw) => raw.appendToCache(handle));
     });
   }
 
@@ -201,13 +201,12 @@ export function createCache(engine: Engine, options: unknown): KVCache {
     for (const { held } of encodings) requireLive(where, held);
   });
   const handle = arena.run(where, () => {
-    const made = engine.call((raw) =>
-      raw.createCache({
-        ...shape,
-        encodings: handles.address,
-        encodingCount: encodings.length,
-      }),
-    );
+    engine.pass(cacheFields, {
+      ...shape,
+      encodings: handles.address,
+      encodingCount: encodings.length,
+    });
+    const made = engine.call((raw) => raw.createCache());
     if (made === 0) throw engine.failure(where);
     return made;
   });

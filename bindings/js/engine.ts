@@ -6,7 +6,7 @@
 
 import { errorTable, version } from './encodings.gen.js';
 import { fault, PosencError, type PosencErrorCode, text } from './errors.js';
-import type { RawModule } from './raw.js';
+import { failureFields, type RawFailure, type RawModule } from './raw.js';
 
 /** The heap ends at 2 GiB; a bigger number would wrap around on its way across. */
 export function requireFits(where: string, bytes: number): void {
@@ -27,6 +27,7 @@ const sharedBytes = 1024;
 export class Engine {
   #raw: RawModule;
   readonly #shared: number;
+  readonly #passed: number;
   /** Why nothing can be called any more. */
   #ended: 'trap' | 'disposed' | undefined;
   #peakBytes = 0;
@@ -38,6 +39,7 @@ export class Engine {
   constructor(raw: RawModule) {
     this.#raw = raw;
     this.#shared = raw.sharedBlock(sharedBytes);
+    this.#passed = raw.passed() / 8;
   }
 
   get f32(): Float32Array {
@@ -109,6 +111,15 @@ export class Engine {
     }
   }
 
+  /** Numbers for the crossing that comes next. */
+  pass<Field extends string>(
+    fields: readonly Field[],
+    call: Readonly<Record<Field, number | boolean>>,
+  ): void {
+    const heap = this.f64;
+    for (let i = 0; i < fields.length; ++i) heap[this.#passed + i] = Number(call[fields[i]]);
+  }
+
   /** A crossing that reports a status. */
   check(where: string, crossing: (raw: RawModule) => number): void {
     if (this.call(crossing) !== 0) throw this.failure(where);
@@ -116,7 +127,10 @@ export class Engine {
 
   /** The error behind the last status. */
   failure(where: string): PosencError {
-    const seen = this.call((raw) => raw.failure());
+    this.call((raw) => raw.failure());
+    const seen = Object.fromEntries(
+      failureFields.map((name, i) => [name, this.f64[this.#passed + i]]),
+    ) as RawFailure;
     const code = (errorTable[seen.code]?.[0] ?? 'INTERNAL') as PosencErrorCode;
     const field = this.#ascii(seen.field, seen.fieldLength) || 'the call';
     const phrase = this.#ascii(seen.expected, seen.expectedLength) || 'valid';

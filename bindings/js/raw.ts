@@ -5,110 +5,118 @@
  */
 
 /** Must equal what the module reports: the two files of one release belong together. */
-export const abiVersion = 2;
+export const abiVersion = 3;
 
-export interface RawFailure {
-  code: number;
-  field: number;
-  fieldLength: number;
-  expected: number;
-  expectedLength: number;
-  received: number;
-  index: number;
-  /** The allowed range, NaN when there is none to tell. */
-  low: number;
-  high: number;
-}
+/**
+ * What a call is given beside a few numbers, and what a failure tells, crosses in one block of float64
+ * numbers, in the order of these lists and of the structures of their names in bindings/wasm.
+ */
+export const failureFields = [
+  'code',
+  'field',
+  'fieldLength',
+  'expected',
+  'expectedLength',
+  'received',
+  'index',
+  // The allowed range, NaN when there is none to tell.
+  'low',
+  'high',
+] as const;
+export type RawFailure = Readonly<Record<(typeof failureFields)[number], number>>;
 
-export interface RawAttention {
-  q: number;
-  k: number;
-  v: number;
-  out: number;
-  weights: number;
-  logSumExp: number;
-  /** A cache; k, v, keys and keyPositions are then of the new tokens. */
-  cache: number;
-  /** Tokens of it that masks and weights were laid out for. */
-  held: number;
-  batch: number;
-  heads: number;
-  kvHeads: number;
-  queries: number;
-  keys: number;
-  headDim: number;
-  valueDim: number;
-  layout: number;
-  scale: number;
-  causal: boolean;
-  queryOffset: number;
-  /** Negative: without limit. */
-  windowLeft: number;
-  windowRight: number;
-  windowFirst: number;
-  chunk: number;
-  prefix: number;
-  /** Seven 32-bit numbers each: batch entry, first query, queries, first key, keys, offset, prefix. */
-  sequences: number;
-  sequenceCount: number;
-  softcap: number;
-  sinks: number;
-  queryScaleKind: number;
-  queryScaleLength: number;
-  queryScaleFactor: number;
-  qNormKind: number;
-  qNormWeight: number;
-  qNormHeads: number;
-  qNormEpsilon: number;
-  qNormAfter: boolean;
-  kNormKind: number;
-  kNormWeight: number;
-  kNormHeads: number;
-  kNormEpsilon: number;
-  kNormAfter: boolean;
-  queryPositions: number;
-  keyPositions: number;
-  queryPositionRows: number;
-  keyPositionRows: number;
-  axes: number;
-  mask: number;
-  maskIsFloat: boolean;
-  maskBatchStride: number;
-  maskHeadStride: number;
-  maskRowStride: number;
-  maskColumnStride: number;
-  encodings: number;
-  encodingCount: number;
-}
+export const attentionFields = [
+  'q',
+  'k',
+  'v',
+  'out',
+  'weights',
+  'logSumExp',
+  // A cache; k, v, keys and keyPositions are then of the new tokens.
+  'cache',
+  // Tokens of it that masks and weights were laid out for.
+  'held',
+  'batch',
+  'heads',
+  'kvHeads',
+  'queries',
+  'keys',
+  'headDim',
+  'valueDim',
+  'layout',
+  'scale',
+  'causal',
+  'queryOffset',
+  // Negative: without limit.
+  'windowLeft',
+  'windowRight',
+  'windowFirst',
+  'chunk',
+  'prefix',
+  // Seven 32-bit numbers each: batch entry, first query, queries, first key, keys, offset, prefix.
+  'sequences',
+  'sequenceCount',
+  'softcap',
+  'sinks',
+  'queryScaleKind',
+  'queryScaleLength',
+  'queryScaleFactor',
+  'qNormKind',
+  'qNormWeight',
+  'qNormHeads',
+  'qNormEpsilon',
+  'qNormAfter',
+  'kNormKind',
+  'kNormWeight',
+  'kNormHeads',
+  'kNormEpsilon',
+  'kNormAfter',
+  'queryPositions',
+  'keyPositions',
+  'queryPositionRows',
+  'keyPositionRows',
+  'axes',
+  'mask',
+  'maskIsFloat',
+  'maskBatchStride',
+  'maskHeadStride',
+  'maskRowStride',
+  'maskColumnStride',
+  'encodings',
+  'encodingCount',
+] as const;
+export type RawAttention = Readonly<Record<(typeof attentionFields)[number], number | boolean>>;
 
-export interface RawCache {
-  batch: number;
-  heads: number;
-  headDim: number;
-  valueDim: number;
-  capacity: number;
-  dtype: number;
-  window: number;
-  sinks: number;
-  ownPositions: boolean;
-  encodings: number;
-  encodingCount: number;
-}
+export const cacheFields = [
+  'batch',
+  'heads',
+  'headDim',
+  'valueDim',
+  'capacity',
+  'dtype',
+  'window',
+  'sinks',
+  'ownPositions',
+  'encodings',
+  'encodingCount',
+] as const;
+export type RawCache = Readonly<Record<(typeof cacheFields)[number], number | boolean>>;
 
-export interface RawAppend {
-  k: number;
-  v: number;
-  positions: number;
-  count: number;
-  layout: number;
-  positionRows: number;
-  axes: number;
-  normKind: number;
-  normWeight: number;
-  normHeads: number;
-  normEpsilon: number;
-  normAfter: boolean;
-}
+export const appendFields = [
+  'k',
+  'v',
+  'positions',
+  'count',
+  'layout',
+  'positionRows',
+  'axes',
+  'normKind',
+  'normWeight',
+  'normHeads',
+  'normEpsilon',
+  'normAfter',
+] as const;
+export type RawAppend = Readonly<Record<(typeof appendFields)[number], number | boolean>>;
 
 type Status = number;
 
@@ -126,7 +134,10 @@ export interface RawModule {
   sharedBlock(bytes: number): number;
   liveBytes(): number;
   liveBlocks(): number;
-  failure(): RawFailure;
+  /** Address of the block, whose numbers belong to whoever wrote them last. */
+  passed(): number;
+  /** Writes why the last call failed into the block. */
+  failure(): void;
   optionsClear(): void;
   /** These answer false when there are more names than any encoding has. */
   optionsNumber(name: number, length: number, value: number): boolean;
@@ -208,10 +219,10 @@ export interface RawModule {
     keys: number,
     out: number,
   ): Status;
-  attention(args: RawAttention): Status;
-  /** `out` and `logSumExp` are read; gradients at 0 are not wanted, and all others start from zeros. */
+  /** Of the block. */
+  attention(): Status;
+  /** Of the block; `out` and `logSumExp` are read; gradients at 0 are not wanted, and all others start from zeros. */
   attentionBackward(
-    args: RawAttention,
     gradient: number,
     dq: number,
     dk: number,
@@ -223,11 +234,12 @@ export interface RawModule {
     tables: number,
     tableCount: number,
   ): Status;
-  /** A handle, or 0 for a failure. */
-  createCache(args: RawCache): number;
+  /** Of the block. A handle, or 0 for a failure. */
+  createCache(): number;
   destroyCache(handle: number): void;
   forkCache(handle: number): number;
-  appendToCache(handle: number, args: RawAppend): Status;
+  /** Of the block. */
+  appendToCache(handle: number): Status;
   cacheLength(handle: number): number;
   cacheStored(handle: number): number;
   /** Another number after every change. */

@@ -2,6 +2,8 @@
 // The whole boundary to JavaScript. Only numbers cross: addresses, counts, options by value. Strings
 // travel as (address, length) of ASCII bytes. Every function that can fail returns 0 for success, or
 // leaves its reason in failure(): a C++ exception thrown into JavaScript does not restore the stack.
+#include <cmath>
+
 #include <emscripten/bind.h>
 
 #include "boundary.hpp"
@@ -19,26 +21,29 @@ posenc::OptionBag bag;
 const Encoding& encoding(Address handle) { return *at<const Encoding>(handle); }
 
 struct Failure {
-  int code, fieldLength, expectedLength;
-  Address field, expected;
-  double received, index, low, high;
+  Passed code, field, fieldLength, expected, expectedLength, received, index, low, high;
 };
-Failure failure() {
-  const std::string_view field = last_error.field;
-  return {static_cast<int>(last_error.code),
-          static_cast<int>(field.size()),
-          static_cast<int>(last_error.expected.size()),
-          reinterpret_cast<Address>(field.data()),
-          reinterpret_cast<Address>(last_error.expected.data()),
-          last_error.received,
-          last_error.index,
-          last_error.low,
-          last_error.high};
+void failure() {
+  const posenc::Error& e = last_error;
+  const auto address = [](std::string_view text) {
+    return Passed{static_cast<double>(reinterpret_cast<Address>(text.data()))};
+  };
+  const auto size = [](std::string_view text) { return Passed{static_cast<double>(text.size())}; };
+  *reinterpret_cast<Failure*>(passed.data()) = {.code = {static_cast<double>(e.code)},
+                                                .field = address(e.field),
+                                                .fieldLength = size(e.field),
+                                                .expected = address(e.expected),
+                                                .expectedLength = size(e.expected),
+                                                .received = {e.received},
+                                                .index = {e.index},
+                                                .low = {e.low},
+                                                .high = {e.high}};
 }
+Address passed_block() { return reinterpret_cast<Address>(passed.data()); }
 
 // --- memory ---------------------------------------------------------------------------------------
 
-int abi_version() { return 2; }
+int abi_version() { return 3; }
 Address allocate(double bytes) {
   return bytes > PTRDIFF_MAX
              ? 0
@@ -172,37 +177,20 @@ int distances(Address handle, Address queries, int query_count, Address keys, in
 // --- attention ------------------------------------------------------------------------------------
 
 struct AttentionCall {
-  Address q, k, v, out, weights, logSumExp;
-  Address cache;  ///< then k, v, keys and keyPositions are of the new tokens
-  int held;       ///< tokens of it that masks and weights were laid out for
-  int batch, heads, kvHeads, queries, keys, headDim, valueDim, layout;
-  double scale;
-  bool causal;
-  int queryOffset;
-  int windowLeft, windowRight, windowFirst, chunk, prefix;
-  Address sequences;
-  int sequenceCount;
-  double softcap;
-  Address sinks;
-  int queryScaleKind;
-  double queryScaleLength, queryScaleFactor;
-  int qNormKind;
-  Address qNormWeight;
-  int qNormHeads;
-  double qNormEpsilon;
-  bool qNormAfter;
-  int kNormKind;
-  Address kNormWeight;
-  int kNormHeads;
-  double kNormEpsilon;
-  bool kNormAfter;
-  Address queryPositions, keyPositions;
-  int queryPositionRows, keyPositionRows, axes;
-  Address mask;
-  bool maskIsFloat;
-  int maskBatchStride, maskHeadStride, maskRowStride, maskColumnStride;
-  Address encodings;
-  int encodingCount;
+  Passed q, k, v, out, weights, logSumExp;
+  Passed cache;  ///< then k, v, keys and keyPositions are of the new tokens
+  Passed held;   ///< tokens of it that masks and weights were laid out for
+  Passed batch, heads, kvHeads, queries, keys, headDim, valueDim, layout;
+  Passed scale;  ///< NaN: the encoding's wish
+  Passed causal, queryOffset, windowLeft, windowRight, windowFirst, chunk, prefix;
+  Passed sequences, sequenceCount;
+  Passed softcap, sinks;
+  Passed queryScaleKind, queryScaleLength, queryScaleFactor;
+  Passed qNormKind, qNormWeight, qNormHeads, qNormEpsilon, qNormAfter;
+  Passed kNormKind, kNormWeight, kNormHeads, kNormEpsilon, kNormAfter;
+  Passed queryPositions, keyPositions, queryPositionRows, keyPositionRows, axes;
+  Passed mask, maskIsFloat, maskBatchStride, maskHeadStride, maskRowStride, maskColumnStride;
+  Passed encodings, encodingCount;
 };
 
 static_assert(sizeof(posenc::Sequence) == 7 * sizeof(std::int32_t) && sizeof(Index) == 4);
@@ -235,20 +223,21 @@ posenc::AttentionArguments arguments_of(const AttentionCall& c) {
                     static_cast<std::size_t>(c.sequenceCount)},
       .softcap = c.softcap,
       .sinks = at<const float>(c.sinks),
-      .query_scale = {static_cast<posenc::QueryScale::Kind>(c.queryScaleKind), c.queryScaleLength,
-                      c.queryScaleFactor},
-      .q_norm = {static_cast<posenc::HeadNorm::Kind>(c.qNormKind), at<const float>(c.qNormWeight),
-                 c.qNormHeads, c.qNormEpsilon, c.qNormAfter},
-      .k_norm = {static_cast<posenc::HeadNorm::Kind>(c.kNormKind), at<const float>(c.kNormWeight),
-                 c.kNormHeads, c.kNormEpsilon, c.kNormAfter}};
-  if (c.scale == c.scale) a.scale = c.scale;  // NaN: the encoding's wish
-  if (c.windowLeft >= 0) a.window.left = c.windowLeft;
-  if (c.windowRight >= 0) a.window.right = c.windowRight;
+      .query_scale = {static_cast<posenc::QueryScale::Kind>(int{c.queryScaleKind}),
+                      c.queryScaleLength, c.queryScaleFactor},
+      .q_norm = {static_cast<posenc::HeadNorm::Kind>(int{c.qNormKind}),
+                 at<const float>(c.qNormWeight), c.qNormHeads, c.qNormEpsilon, c.qNormAfter},
+      .k_norm = {static_cast<posenc::HeadNorm::Kind>(int{c.kNormKind}),
+                 at<const float>(c.kNormWeight), c.kNormHeads, c.kNormEpsilon, c.kNormAfter}};
+  if (!std::isnan(c.scale.value)) a.scale = c.scale.value;
+  if (c.windowLeft.value >= 0) a.window.left = Index{c.windowLeft};
+  if (c.windowRight.value >= 0) a.window.right = Index{c.windowRight};
   return a;
 }
-int attention(const AttentionCall& c) {
+int attention() {
+  const auto& c = passed_as<AttentionCall>();
   posenc::AttentionArguments a = arguments_of(c);
-  if (c.cache == 0) return report(posenc::attention(a));
+  if (c.cache.value == 0) return report(posenc::attention(a));
   const posenc::NewTokens tokens{.k = a.k,
                                  .v = a.v,
                                  .count = c.keys,
@@ -260,11 +249,12 @@ int attention(const AttentionCall& c) {
   return report(at<posenc::KVCache>(c.cache)->attend(a, tokens));
 }
 
-/// `c.out` and `c.logSumExp` are read. The last addresses are those of the gradients, 0 where they
+/// `out` and `logSumExp` of the block are read. The last addresses are those of the gradients, 0 where they
 /// are not wanted; `tables` has one for each option that some encoding learns.
-int attention_backward(const AttentionCall& c, Address gradient, Address dq, Address dk, Address dv,
-                       Address sinks, Address q_norm, Address k_norm, Address mask, Address tables,
+int attention_backward(Address gradient, Address dq, Address dk, Address dv, Address sinks,
+                       Address q_norm, Address k_norm, Address mask, Address tables,
                        int table_count) {
+  const auto& c = passed_as<AttentionCall>();
   return report(posenc::attention_backward(
       {.forward = arguments_of(c),
        .output_gradient = tensor<const float>(gradient, c.layout, c.heads, c.queries, c.valueDim),
@@ -297,72 +287,7 @@ int merge(Address parts, int count, Address sinks, Address out, Address log_sum_
 
 EMSCRIPTEN_BINDINGS(posenc) {
   using emscripten::function;
-  emscripten::value_object<Failure>("Failure")
-      .field("code", &Failure::code)
-      .field("field", &Failure::field)
-      .field("fieldLength", &Failure::fieldLength)
-      .field("expected", &Failure::expected)
-      .field("expectedLength", &Failure::expectedLength)
-      .field("received", &Failure::received)
-      .field("index", &Failure::index)
-      .field("low", &Failure::low)
-      .field("high", &Failure::high);
-  emscripten::value_object<AttentionCall>("AttentionCall")
-      .field("q", &AttentionCall::q)
-      .field("k", &AttentionCall::k)
-      .field("v", &AttentionCall::v)
-      .field("out", &AttentionCall::out)
-      .field("weights", &AttentionCall::weights)
-      .field("logSumExp", &AttentionCall::logSumExp)
-      .field("cache", &AttentionCall::cache)
-      .field("held", &AttentionCall::held)
-      .field("batch", &AttentionCall::batch)
-      .field("heads", &AttentionCall::heads)
-      .field("kvHeads", &AttentionCall::kvHeads)
-      .field("queries", &AttentionCall::queries)
-      .field("keys", &AttentionCall::keys)
-      .field("headDim", &AttentionCall::headDim)
-      .field("valueDim", &AttentionCall::valueDim)
-      .field("layout", &AttentionCall::layout)
-      .field("scale", &AttentionCall::scale)
-      .field("causal", &AttentionCall::causal)
-      .field("queryOffset", &AttentionCall::queryOffset)
-      .field("windowLeft", &AttentionCall::windowLeft)
-      .field("windowRight", &AttentionCall::windowRight)
-      .field("windowFirst", &AttentionCall::windowFirst)
-      .field("chunk", &AttentionCall::chunk)
-      .field("prefix", &AttentionCall::prefix)
-      .field("sequences", &AttentionCall::sequences)
-      .field("sequenceCount", &AttentionCall::sequenceCount)
-      .field("softcap", &AttentionCall::softcap)
-      .field("sinks", &AttentionCall::sinks)
-      .field("queryScaleKind", &AttentionCall::queryScaleKind)
-      .field("queryScaleLength", &AttentionCall::queryScaleLength)
-      .field("queryScaleFactor", &AttentionCall::queryScaleFactor)
-      .field("qNormKind", &AttentionCall::qNormKind)
-      .field("qNormWeight", &AttentionCall::qNormWeight)
-      .field("qNormHeads", &AttentionCall::qNormHeads)
-      .field("qNormEpsilon", &AttentionCall::qNormEpsilon)
-      .field("qNormAfter", &AttentionCall::qNormAfter)
-      .field("kNormKind", &AttentionCall::kNormKind)
-      .field("kNormWeight", &AttentionCall::kNormWeight)
-      .field("kNormHeads", &AttentionCall::kNormHeads)
-      .field("kNormEpsilon", &AttentionCall::kNormEpsilon)
-      .field("kNormAfter", &AttentionCall::kNormAfter)
-      .field("queryPositions", &AttentionCall::queryPositions)
-      .field("keyPositions", &AttentionCall::keyPositions)
-      .field("queryPositionRows", &AttentionCall::queryPositionRows)
-      .field("keyPositionRows", &AttentionCall::keyPositionRows)
-      .field("axes", &AttentionCall::axes)
-      .field("mask", &AttentionCall::mask)
-      .field("maskIsFloat", &AttentionCall::maskIsFloat)
-      .field("maskBatchStride", &AttentionCall::maskBatchStride)
-      .field("maskHeadStride", &AttentionCall::maskHeadStride)
-      .field("maskRowStride", &AttentionCall::maskRowStride)
-      .field("maskColumnStride", &AttentionCall::maskColumnStride)
-      .field("encodings", &AttentionCall::encodings)
-      .field("encodingCount", &AttentionCall::encodingCount);
-
+  function("passed", &passed_block);
   function("failure", &failure);
   function("abiVersion", &abi_version);
   function("allocate", &allocate);

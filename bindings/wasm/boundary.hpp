@@ -2,8 +2,10 @@
 // How numbers from JavaScript become what the library takes, and errors what JavaScript reads.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 
 #include "posenc/attention/arguments.hpp"
 #include "posenc/core/options.hpp"
@@ -14,6 +16,26 @@ using Address = std::uintptr_t;
 
 /// Why the last call failed.
 inline posenc::Error last_error;
+
+/// One number of a block that JavaScript writes: whatever arithmetic type it is meant as.
+struct Passed {
+  double value;
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  operator T() const {  // NOLINT(google-explicit-constructor)
+    return static_cast<T>(value);
+  }
+};
+
+/// What a call is given beside a few numbers, and what a failure tells: in the order in which the
+/// structures read it, which raw.ts lists too. Through Embind's objects each field had a name, a getter
+/// and a setter, 2 KB of the module, and a crossing of its own.
+inline std::array<Passed, 64> passed;
+template <class Call>
+const Call& passed_as() {
+  static_assert(sizeof(Call) % sizeof(Passed) == 0 && sizeof(Call) <= sizeof passed);
+  return *reinterpret_cast<const Call*>(passed.data());
+}
 
 template <class T>
 T* at(Address address) {

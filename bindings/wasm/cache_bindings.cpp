@@ -23,24 +23,23 @@ Address keep(posenc::Result<KVCache> made) {
 }
 
 struct CacheCall {
-  int batch, heads, headDim, valueDim, capacity, dtype, window, sinks;
-  bool ownPositions;
-  Address encodings;
-  int encodingCount;
+  Passed batch, heads, headDim, valueDim, capacity, dtype, window, sinks, ownPositions;
+  Passed encodings, encodingCount;
 };
 
-Address create(const CacheCall& c) {
+Address create() {
+  const auto& c = passed_as<CacheCall>();
   posenc::CacheOptions o{.batch = c.batch,
                          .heads = c.heads,
                          .head_dim = c.headDim,
                          .value_dim = c.valueDim,
                          .capacity = c.capacity,
-                         .dtype = static_cast<posenc::Dtype>(c.dtype),
+                         .dtype = static_cast<posenc::Dtype>(int{c.dtype}),
                          .window = c.window,
                          .sinks = c.sinks,
                          .own_positions = c.ownPositions,
                          .encoding_count = c.encodingCount};
-  std::copy_n(at<const Encoding* const>(c.encodings), c.encodingCount, o.encodings.data());
+  std::copy_n(at<const Encoding* const>(c.encodings), Index{c.encodingCount}, o.encodings.data());
   return keep(KVCache::make(o));
 }
 void destroy(Address handle) {
@@ -50,15 +49,12 @@ void destroy(Address handle) {
 Address fork(Address handle) { return keep(cache(handle).fork()); }
 
 struct AppendCall {
-  Address k, v, positions;
-  int count, layout, positionRows, axes, normKind;
-  Address normWeight;
-  int normHeads;
-  double normEpsilon;
-  bool normAfter;
+  Passed k, v, positions, count, layout, positionRows, axes;
+  Passed normKind, normWeight, normHeads, normEpsilon, normAfter;
 };
 
-int append(Address handle, const AppendCall& c) {
+int append(Address handle) {
+  const auto& c = passed_as<AppendCall>();
   const posenc::CacheOptions& o = cache(handle).options();
   const int heads = static_cast<int>(o.heads);
   return report(cache(handle).append(
@@ -67,8 +63,8 @@ int append(Address handle, const AppendCall& c) {
        .count = c.count,
        .positions = {at<const double>(c.positions), c.positionRows},
        .axes = c.axes,
-       .k_norm = {static_cast<posenc::HeadNorm::Kind>(c.normKind), at<const float>(c.normWeight),
-                  c.normHeads, c.normEpsilon, c.normAfter}}));
+       .k_norm = {static_cast<posenc::HeadNorm::Kind>(int{c.normKind}),
+                  at<const float>(c.normWeight), c.normHeads, c.normEpsilon, c.normAfter}}));
 }
 
 int length(Address handle) { return static_cast<int>(cache(handle).length()); }
@@ -87,31 +83,6 @@ int from_bytes(Address handle, Address bytes, int size) {
 
 EMSCRIPTEN_BINDINGS(posenc_cache) {
   using emscripten::function;
-  emscripten::value_object<CacheCall>("CacheCall")
-      .field("batch", &CacheCall::batch)
-      .field("heads", &CacheCall::heads)
-      .field("headDim", &CacheCall::headDim)
-      .field("valueDim", &CacheCall::valueDim)
-      .field("capacity", &CacheCall::capacity)
-      .field("dtype", &CacheCall::dtype)
-      .field("window", &CacheCall::window)
-      .field("sinks", &CacheCall::sinks)
-      .field("ownPositions", &CacheCall::ownPositions)
-      .field("encodings", &CacheCall::encodings)
-      .field("encodingCount", &CacheCall::encodingCount);
-  emscripten::value_object<AppendCall>("AppendCall")
-      .field("k", &AppendCall::k)
-      .field("v", &AppendCall::v)
-      .field("positions", &AppendCall::positions)
-      .field("count", &AppendCall::count)
-      .field("layout", &AppendCall::layout)
-      .field("positionRows", &AppendCall::positionRows)
-      .field("axes", &AppendCall::axes)
-      .field("normKind", &AppendCall::normKind)
-      .field("normWeight", &AppendCall::normWeight)
-      .field("normHeads", &AppendCall::normHeads)
-      .field("normEpsilon", &AppendCall::normEpsilon)
-      .field("normAfter", &AppendCall::normAfter);
   function("createCache", &create);
   function("destroyCache", &destroy);
   function("forkCache", &fork);

@@ -10,15 +10,6 @@
 #include <emscripten/bind.h>
 #include <emscripten/wire.h>
 
-// Embind allocates objects of a few bytes; the library itself never uses operator new.
-void* operator new(std::size_t bytes) {
-  void* block = std::malloc(bytes);
-  if (block == nullptr) __builtin_trap();
-  return block;
-}
-void operator delete(void* block) noexcept { std::free(block); }
-void operator delete(void* block, std::size_t) noexcept { std::free(block); }
-
 namespace {
 
 using namespace emscripten::internal;
