@@ -2,14 +2,8 @@
 // Lab 3: maps of attention under two encodings, moved words, blanked contents, and the program that gives the same weights.
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  kept,
-  type Mask,
-  type Question,
-  restOf,
-  variation,
-  weightsOf,
-} from '../../web/src/compute/words.ts';
+import { restOf, variation } from '../../web/src/compute/weight-maps.ts';
+import { kept, type Mask, type Question, weightsOf } from '../../web/src/compute/words.ts';
 import { wordCount } from '../../web/src/labs/notices.ts';
 import { wordsNotice } from '../../web/src/labs/words/notice.ts';
 import { orderFrom, orderText, tokensOf } from '../../web/src/labs/words/text.ts';

@@ -3,7 +3,8 @@
 // and makes a file of each.
 import { beyond } from '../compute/beyond.ts';
 import { pictureOf } from '../compute/picture.ts';
-import { mapOf as weightMap, weightsOf } from '../compute/words.ts';
+import { mapOf as weightMap } from '../compute/weight-maps.ts';
+import { weightsOf } from '../compute/words.ts';
 import { Cursor, Window } from '../draw/cursor.ts';
 import { Curves } from '../draw/curve.ts';
 import { HeatMap } from '../draw/heatmap.ts';

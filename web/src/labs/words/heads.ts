@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All heads as small maps, A above B: an overview, and the way to choose one.
-import { mapOf, type Weights } from '../../compute/words.ts';
+import { mapOf } from '../../compute/weight-maps.ts';
+import type { Weights } from '../../compute/words.ts';
 import { box, h } from '../../dom.ts';
 import { paint, rangeOf } from '../../draw/raster.ts';
 import type { ColourTable } from '../../model/colour.ts';

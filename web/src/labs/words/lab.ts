@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 3: attention on the visitor's words, under two encodings.
-import { headDimOf, mapOf, weightsOf } from '../../compute/words.ts';
+import { mapOf } from '../../compute/weight-maps.ts';
+import { headDimOf, weightsOf } from '../../compute/words.ts';
 import { box, byId, h, renew, setHidden, setText } from '../../dom.ts';
 import { scientific } from '../../draw/scale.ts';
 import { type Engine, manifest, problemOf } from '../../engine.ts';
@@ -131,11 +132,11 @@ class WordsLab {
       switches,
       this.#problem,
       this.#maps.root,
+      controls,
       box('words-answer', box('what', h('h3', {}, 'What to notice'), this.#notice), this.#tiles),
       this.#heads.root,
       this.#row.root,
       this.#panel.root,
-      controls,
       this.#own.root,
       box(
         'button-row',

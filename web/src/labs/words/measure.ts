@@ -1,15 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the maps on screen come to in numbers: how far A and B differ, what a move of the words changes, what a sink takes.
-import {
-  type Layer,
-  mapOf,
-  meanRest,
-  type Question,
-  restOf,
-  rigidity,
-  variation,
-  weightsOf,
-} from '../../compute/words.ts';
+import { mapOf, meanRest, restOf, rigidity, variation } from '../../compute/weight-maps.ts';
+import { type Layer, type Question, weightsOf } from '../../compute/words.ts';
 import type { Engine } from '../../engine.ts';
 import type { Values } from '../../model/keys.ts';
 import type { EncodingInfo } from '../../model/manifest.ts';
