@@ -110,10 +110,10 @@ async function painted(page, selector, figure, move) {
   await move(page, selector);
   return median(await page.evaluate(() => globalThis.painted));
 }
-/** Fifteen keys, each answered and at rest before the next. */
-async function byKeys(page) {
+/** Fifteen keys, each answered and at rest before the next; to and fro, or on and on. */
+async function byKeys(page, on = false) {
   for (let i = 0; i < 15; i += 1) {
-    await page.keyboard.press(i % 2 ? 'ArrowLeft' : 'ArrowRight');
+    await page.keyboard.press(i % 2 && !on ? 'ArrowLeft' : 'ArrowRight');
     await page.waitForFunction((count) => painted.length > count, i);
     await page.waitForTimeout(150);
   }
@@ -144,7 +144,7 @@ export async function sliders(browser, address, table, curve) {
     const slider = '#atlas [data-field="base"] input[type="range"]';
     const figure = name.startsWith('map') ? '#atlas-map' : '#atlas-curve';
     result[name] = {
-      keys: await painted(page, slider, figure, byKeys),
+      keys: await painted(page, slider, figure, (page) => byKeys(page)),
       hand: await painted(page, slider, figure, byHand),
     };
     await context.close();
@@ -152,7 +152,7 @@ export async function sliders(browser, address, table, curve) {
   return result;
 }
 
-/** Two encodings over 256 words under 8 heads of 64: by a key on the soft cap, and on the seed, for which all words are projected anew. */
+/** 256 words under 8 heads of 64: one encoding chosen anew, and both by the weight of a sink, by the soft cap, and by the seed, for which all words are projected anew. */
 export async function words(browser, address) {
   const text = Array.from({ length: 256 }, (_, i) => `w${i % 90}`).join('+');
   const { page, context } = await visited(
@@ -161,14 +161,11 @@ export async function words(browser, address) {
   );
   await page.waitForSelector(opened('words'));
   await page.waitForTimeout(1500);
-  const took = {};
-  for (const field of ['cap', 'seed'])
-    took[field] = await painted(
-      page,
-      `#words [data-field="${field}"] input[type="range"]`,
-      '#words .words-maps figure:last-child .stage',
-      field === 'cap' ? byHand : byKeys,
-    );
+  const last = '#words .words-maps figure:last-child .stage';
+  const slider = (field) => `#words [data-field="${field}"] input[type="range"]`;
+  const took = { one: await painted(page, '#words-b', last, (page) => byKeys(page, true)) };
+  for (const field of ['sink', 'cap', 'seed'])
+    took[field] = await painted(page, slider(field), last, byHand);
   await context.close();
   return took;
 }

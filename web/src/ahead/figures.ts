@@ -53,7 +53,8 @@ function ofAtlas(engine: Engine, width: number, dark: boolean): Figure[] {
   const map = new HeatMap(cursor, window, 'map');
   map.show(mapOf(info, picture, window, width, dark));
   const curves = new Curves(cursor, window);
-  curves.show(curvesOf(info, state.settings, picture, state.logarithmic));
+  const around = picture.around?.spread();
+  curves.show(curvesOf(info, state.settings, picture, state.logarithmic, around));
   return [map, curves].map(({ stage }) => ({ lab: 'atlas', stage: stage.root }));
 }
 
