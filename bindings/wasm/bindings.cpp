@@ -246,7 +246,7 @@ int attention() {
                                  .beside = c.held};
   a.k = a.v = {};
   a.key_positions = {};
-  return report(at<posenc::KVCache>(c.cache)->attend(a, tokens));
+  return report((*at<posenc::Result<posenc::KVCache>>(c.cache))->attend(a, tokens));
 }
 
 /// `out` and `logSumExp` of the block are read. The last addresses are those of the gradients, 0 where they

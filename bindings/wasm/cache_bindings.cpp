@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cache's part of the boundary. A handle is the address of a KVCache; 0 is a failure.
+// The cache's part of the boundary. A handle is the address of what holds a KVCache; 0 is a failure.
 #include <emscripten/bind.h>
 
 #include "boundary.hpp"
@@ -9,16 +9,21 @@ namespace {
 
 using posenc::KVCache;
 
-KVCache& cache(Address handle) { return *at<KVCache>(handle); }
+/// Where it is made a cache stays: moving it took half a kilobyte of the module.
+using Held = posenc::Result<KVCache>;
+KVCache& cache(Address handle) { return **at<Held>(handle); }
 
-Address keep(posenc::Result<KVCache> made) {
-  if (made) {
-    if (void* place = posenc::allocate(sizeof(KVCache)))
-      return reinterpret_cast<Address>(new (place) KVCache(std::move(*made)));
+template <class Make>
+Address keep(Make&& make) {
+  void* place = posenc::allocate(sizeof(Held));
+  if (place == nullptr) {
     last_error = {.code = posenc::Errc::out_of_memory};
-  } else {
-    last_error = made.error();
+    return 0;
   }
+  auto* held = new (place) Held(make());
+  if (*held) return reinterpret_cast<Address>(place);
+  last_error = held->error();
+  posenc::release(place, sizeof(Held));
   return 0;
 }
 
@@ -40,13 +45,15 @@ Address create() {
                          .own_positions = c.ownPositions,
                          .encoding_count = c.encodingCount};
   std::copy_n(at<const Encoding* const>(c.encodings), Index{c.encodingCount}, o.encodings.data());
-  return keep(KVCache::make(o));
+  return keep([&] { return KVCache::make(o); });
 }
 void destroy(Address handle) {
-  cache(handle).~KVCache();
-  posenc::release(at<void>(handle), sizeof(KVCache));
+  std::destroy_at(at<Held>(handle));
+  posenc::release(at<void>(handle), sizeof(Held));
 }
-Address fork(Address handle) { return keep(cache(handle).fork()); }
+Address fork(Address handle) {
+  return keep([&] { return cache(handle).fork(); });
+}
 
 struct AppendCall {
   Passed k, v, positions, count, layout, positionRows, axes;

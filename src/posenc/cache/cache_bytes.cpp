@@ -30,46 +30,46 @@ Status bad(Errc code, const char* expected, double received) {
 
 }  // namespace
 
-/// Calls `f(data, bytes)` for every piece of memory that a conversation with these tokens consists
+/// Calls `use(data, bytes)` for every piece of memory that a conversation with these tokens consists
 /// of, in the order of the format.
-template <class F>
-void KVCache::for_each_piece(Index length, Index oldest, F&& f) const {
+void KVCache::for_each_piece(Index length, Index oldest, PieceUse use) const {
   const Index kept = std::min(o_.sinks, length);
-  const auto runs = [&](auto&& use) {
-    const auto tokens = [&](Index first, Index last) {
+  // One number of each token, or one row: `positions`, or else what stands at `start` of the pages.
+  const auto line = [&](const double* positions, Index start, Index width) {
+    for (const auto& [first, last] : {std::pair{Index{0}, kept}, {oldest, length}})
       for (Index token = first; token < last;) {
         const Index at = slot(token), row = at % layout_.rows;
         const Index edge = is_ring() && token < o_.sinks ? o_.sinks : slots_;
         const Index n = std::min({last - token, layout_.rows - row, edge - at});
-        use(at, n);
+        use.call(use.on,
+                 positions != nullptr
+                     ? reinterpret_cast<std::byte*>(const_cast<double*>(positions) + at)
+                     : pages_[at / layout_.rows] + start + row * width,
+                 n * width);
         token += n;
       }
-    };
-    tokens(0, kept);
-    tokens(oldest, length);
   };
   for (Index row = 0; row < o_.batch * axes_; ++row)
-    runs([&](Index at, Index n) {
-      f(reinterpret_cast<std::byte*>(const_cast<double*>(positions_.data()) + row * slots_ + at),
-        n * 8);
-    });
+    line(positions_.data() + row * slots_, 0, Index{sizeof(double)});
   for (const auto& [start, width] :
        {std::pair{layout_.keys(), o_.head_dim * size_of(o_.dtype)},
         {layout_.values(), o_.value_dim * size_of(o_.dtype)},
         {layout_.key_scales(), Index{o_.dtype == Dtype::i8 ? 4 : 0}},
         {layout_.value_scales(), Index{o_.dtype == Dtype::i8 ? 4 : 0}}})
     for (Index plane = 0; plane < layout_.planes(); ++plane)
-      runs([&, start = start, width = width](Index at, Index n) {
-        f(pages_[at / layout_.rows] + start + (plane * layout_.rows + at % layout_.rows) * width,
-          n * width);
-      });
+      line(nullptr, start + plane * layout_.rows * width, width);
 }
 
-Index KVCache::byte_size() const {
-  Index bytes = static_cast<Index>(sizeof(Header));
-  for_each_piece(length_, oldest_held(), [&](const std::byte*, Index n) { bytes += n; });
+std::uint64_t KVCache::bytes_of(Index length, Index oldest) const {
+  std::uint64_t bytes = sizeof(Header);
+  for_each_piece(length, oldest, {&bytes, [](void* sum, std::byte*, Index n) {
+                                    *static_cast<std::uint64_t*>(sum) +=
+                                        static_cast<std::uint64_t>(n);
+                                  }});
   return bytes;
 }
+
+Index KVCache::byte_size() const { return static_cast<Index>(bytes_of(length_, oldest_held())); }
 
 void KVCache::to_bytes(std::byte* out) const {
   Header h;
@@ -90,10 +90,11 @@ void KVCache::to_bytes(std::byte* out) const {
   h.oldest = oldest_held();
   std::memcpy(out, &h, sizeof h);
   out += sizeof h;
-  for_each_piece(length_, oldest_held(), [&](const std::byte* piece, Index n) {
-    std::memcpy(out, piece, static_cast<std::size_t>(n));
-    out += n;
-  });
+  for_each_piece(length_, oldest_held(), {&out, [](void* on, std::byte* piece, Index n) {
+                                            auto& to = *static_cast<std::byte**>(on);
+                                            std::memcpy(to, piece, static_cast<std::size_t>(n));
+                                            to += n;
+                                          }});
 }
 
 Status KVCache::from_bytes(std::span<const std::byte> bytes) {
@@ -132,9 +133,7 @@ Status KVCache::from_bytes(std::span<const std::byte> bytes) {
       h.oldest > std::max<std::int64_t>(earliest, is_ring() ? length : 0))
     return bad(Errc::bad_header, "with a header that fits together", static_cast<double>(h.oldest));
   const auto oldest = static_cast<Index>(h.oldest);
-  std::uint64_t wanted = sizeof(Header);
-  for_each_piece(length, oldest,
-                 [&](const std::byte*, Index n) { wanted += static_cast<std::uint64_t>(n); });
+  const std::uint64_t wanted = bytes_of(length, oldest);
   if (bytes.size() < wanted) return bad(Errc::truncated, "whole", size);
   if (bytes.size() > wanted) return bad(Errc::bad_header, "no longer than its header says", size);
 
@@ -159,10 +158,11 @@ Status KVCache::from_bytes(std::span<const std::byte> bytes) {
     if (Status s = own_slots(token, token + 1); !s) return s;
 
   const std::byte* from = bytes.data() + sizeof h;
-  for_each_piece(length, oldest, [&](std::byte* piece, Index n) {
-    std::memcpy(piece, from, static_cast<std::size_t>(n));
-    from += n;
-  });
+  for_each_piece(length, oldest, {&from, [](void* on, std::byte* piece, Index n) {
+                                    auto& next = *static_cast<const std::byte**>(on);
+                                    std::memcpy(piece, next, static_cast<std::size_t>(n));
+                                    next += n;
+                                  }});
   length_ = length;
   overwritten_ = oldest > kept ? oldest : 0;
   counted_ = h.counted != 0;

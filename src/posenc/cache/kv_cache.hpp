@@ -98,8 +98,13 @@ class KVCache {
     return {o_.encodings.data(), static_cast<std::size_t>(o_.encoding_count)};
   }
 
-  template <class F>
-  void for_each_piece(Index length, Index oldest, F&& f) const;
+  struct PieceUse {
+    void* on;
+    void (*call)(void* on, std::byte* piece, Index bytes);
+  };
+  void for_each_piece(Index length, Index oldest, PieceUse use) const;
+  /// Of a conversation with these tokens.
+  std::uint64_t bytes_of(Index length, Index oldest) const;
   /// Where new rows go: slots of the cache, or pages of a call's own, from token `first` on.
   struct Destination {
     const Pages* own = nullptr;
