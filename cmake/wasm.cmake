@@ -2,23 +2,25 @@
 # The module that the npm package carries: posenc.mjs (glue) and posenc.wasm.
 
 # Twice: the deterministic build, and the one whose multiply-add is fused where the machine can. The boundary is compiled once.
+# What is shipped is optimized as a whole when it is linked. The tests link `posenc`, which is not: each of their programs would go
+# through the optimizer again.
 # What stands in for a part of Embind comes first: the linker takes the part itself as soon as something asks for it.
 add_library(posenc_boundary OBJECT
   bindings/wasm/embind_support.cpp bindings/wasm/bindings.cpp bindings/wasm/cache_bindings.cpp bindings/wasm/copy.cpp)
 posenc_our_code(posenc_boundary)
-target_link_libraries(posenc_boundary PRIVATE posenc)
+target_link_libraries(posenc_boundary PRIVATE posenc_deterministic)
 # Or the compiler would recognise what these loops do, and call the function they are in.
-set_source_files_properties(bindings/wasm/copy.cpp PROPERTIES COMPILE_OPTIONS -fno-builtin)
+set_source_files_properties(bindings/wasm/copy.cpp PROPERTIES COMPILE_OPTIONS "-fno-builtin;-fno-lto")
 # Without run-time type information Embind cannot name types it was not told of, and says so at compile time unless this is 0.
 target_compile_definitions(posenc_boundary PRIVATE EMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0)
-target_compile_options(posenc_boundary PRIVATE -fno-exceptions -fno-rtti)
+target_compile_options(posenc_boundary PRIVATE -flto -fno-exceptions -fno-rtti)
 
 function(posenc_module target library name)
   add_executable(${target} bindings/wasm/build.cpp)
   posenc_our_code(${target})
   target_link_libraries(${target} PRIVATE posenc_boundary ${library})
   target_compile_definitions(${target} PRIVATE EMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0)
-  target_compile_options(${target} PRIVATE -fno-exceptions -fno-rtti)
+  target_compile_options(${target} PRIVATE -flto -fno-exceptions -fno-rtti)
   # The glue refers to "<its own name>.wasm"; named as published, bundlers see one file and not two.
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} SUFFIX .mjs)
   target_link_options(${target} PRIVATE
@@ -44,16 +46,21 @@ function(posenc_module target library name)
   endif()
 endfunction()
 
-posenc_module(posenc_wasm posenc posenc)
+# posenc_shipped_library(NAME FLAG…): the library's sources once more.
+function(posenc_shipped_library name)
+  add_library(${name} STATIC ${posenc_sources})
+  posenc_our_code(${name})
+  target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(${name} PUBLIC xsimd)
+  target_compile_features(${name} PUBLIC cxx_std_20)
+  target_compile_options(${name} PUBLIC "$<TARGET_PROPERTY:posenc,INTERFACE_COMPILE_OPTIONS>" ${ARGN}
+    PRIVATE -flto -fno-exceptions -fno-rtti)
+  target_compile_definitions(${name} PUBLIC "$<TARGET_PROPERTY:posenc,INTERFACE_COMPILE_DEFINITIONS>")
+endfunction()
 
-# The library's sources once more, under the only flag that differs.
-add_library(posenc_relaxed STATIC ${posenc_sources})
-posenc_our_code(posenc_relaxed)
-target_include_directories(posenc_relaxed PUBLIC "${PROJECT_SOURCE_DIR}/src")
-target_link_libraries(posenc_relaxed PUBLIC xsimd)
-target_compile_features(posenc_relaxed PUBLIC cxx_std_20)
-target_compile_options(posenc_relaxed PUBLIC -ffp-contract=off -msimd128 -mrelaxed-simd PRIVATE -fno-exceptions -fno-rtti)
-target_compile_definitions(posenc_relaxed PUBLIC "$<TARGET_PROPERTY:posenc,INTERFACE_COMPILE_DEFINITIONS>")
+posenc_shipped_library(posenc_deterministic)
+posenc_module(posenc_wasm posenc_deterministic posenc)
+posenc_shipped_library(posenc_relaxed -mrelaxed-simd)
 posenc_module(posenc_relaxed_wasm posenc_relaxed posenc-relaxed)
 add_dependencies(posenc_wasm posenc_relaxed_wasm)
 

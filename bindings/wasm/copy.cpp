@@ -11,11 +11,15 @@ namespace {
 using Byte = unsigned char;
 constexpr std::size_t vector = 16;
 
+// What is left are 15 bytes at most. The compiler would unroll these loops and make vectors of them.
+#define POSENC_FEW_TURNS _Pragma("clang loop vectorize(disable) unroll(disable)")
+
 /// From the front; right for overlapping memory too where `d` is before `s`, since a vector is read
 /// whole before it is written.
 inline void copy_forwards(Byte* d, const Byte* s, std::size_t count) {
   for (; count >= vector; count -= vector, d += vector, s += vector)
     wasm_v128_store(d, wasm_v128_load(s));
+  POSENC_FEW_TURNS
   for (; count > 0; --count) *d++ = *s++;
 }
 
@@ -38,6 +42,7 @@ void* memmove(void* to, const void* from, std::size_t count) {
   }
   for (; count >= vector; count -= vector)
     wasm_v128_store(d + count - vector, wasm_v128_load(s + count - vector));
+  POSENC_FEW_TURNS
   while (count > 0) --count, d[count] = s[count];
   return to;
 }
@@ -46,6 +51,7 @@ void* memset(void* to, int value, std::size_t count) {
   auto* d = static_cast<Byte*>(to);
   const v128_t filled = wasm_i8x16_splat(static_cast<std::int8_t>(value));
   for (; count >= vector; count -= vector, d += vector) wasm_v128_store(d, filled);
+  POSENC_FEW_TURNS
   for (; count > 0; --count) *d++ = static_cast<Byte>(value);
   return to;
 }
