@@ -275,17 +275,19 @@ async function walk(browser, address) {
   const click = async (selector) => {
     const control = first(selector);
     await reach(control);
-    // A mouse is there before it presses, and what it passed over has been drawn.
+    // A mouse is there before it presses, and what it passed over has been drawn. The driver's own click would look for what it hits.
     await control.hover();
     await settle();
-    await act(selector, () => control.click());
+    await act(selector, async () => {
+      await page.mouse.down();
+      await page.mouse.up();
+    });
   };
   const key = async (name, control, key) => {
+    // The focus is an interaction of its own, as the pointer's way is.
+    await control.evaluate((field) => field.focus({ preventScroll: true }));
     await reach(control);
-    await act(`${name} ${key}`, async () => {
-      await control.evaluate((field) => field.focus());
-      await page.keyboard.press(key);
-    });
+    await act(`${name} ${key}`, () => page.keyboard.press(key));
   };
   // From before the labs are opened: what they found out about a fast machine says nothing of a slow one.
   await client.send('Emulation.setCPUThrottlingRate', { rate: 4 });

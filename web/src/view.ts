@@ -42,7 +42,7 @@ class Job {
     if (this.late || frameTook() + this.#takes >= frameBudget) pump();
     else this.now();
   });
-  /** What the last drawing took, in ms; that of a lab may be long before it is known. */
+  /** What the last drawings took, in ms; that of a lab may be long before it is known. */
   #takes: number;
   #taken = 0;
 
@@ -83,7 +83,8 @@ class Job {
     } finally {
       this.#taken += performance.now() - start;
       if (!this.#pieces) {
-        this.#takes = this.#taken;
+        // One that was short because nothing had changed says little of the next.
+        this.#takes = Math.max(this.#taken, this.#takes / 2);
         this.#taken = 0;
       }
       if (!this.#pieces && !this.#stale) open.delete(this);

@@ -76,12 +76,14 @@ export class Guess {
   }
   /** Asks anew, about another state. */
   reset(): void {
-    this.#answered = false;
-    setText(this.#away, 'Skip');
-    setText(this.#answer, '');
-    for (const button of this.#buttons) {
-      button.removeAttribute('aria-pressed');
-      button.classList.remove('right');
+    if (this.#answer.textContent !== '') {
+      this.#answered = false;
+      setText(this.#away, 'Skip');
+      setText(this.#answer, '');
+      for (const button of this.#buttons) {
+        button.removeAttribute('aria-pressed');
+        button.classList.remove('right');
+      }
     }
     this.show();
   }
