@@ -152,7 +152,10 @@ export async function sliders(browser, address, table, curve) {
   return result;
 }
 
-/** 256 words under 8 heads of 64: one encoding chosen anew, and both by the weight of a sink, by the soft cap, and by the seed, for which all words are projected anew. */
+/**
+ * 256 words under 8 heads of 64: one encoding chosen anew, and both by the weight of a sink, by the soft cap, and by the seed, for which
+ * all words are projected anew.
+ */
 export async function words(browser, address) {
   const text = Array.from({ length: 256 }, (_, i) => `w${i % 90}`).join('+');
   const { page, context } = await visited(

@@ -174,7 +174,7 @@ export class Curves {
       .sort((a, b) => Number(a === chosen) - Number(b === chosen));
     const budget = Math.max(200, Math.floor(mostPoints / data.curves.length));
     const { left, top, width, height } = frame;
-    const place = [from, count, start, end, low, high, left, top, width, height, budget].join();
+    const place = [from, count, start, end, low, high, left, top, width, height, budget];
     const line = (values: Float64Array, look: string): void => {
       const d = this.#paths.of(values, place, () => {
         const points = decimated(values, from, count, budget).map(

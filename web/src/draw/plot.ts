@@ -206,7 +206,9 @@ export class Plot {
     const chosen = this.cursor.active ? this.cursor.row : -1;
     const budget = Math.max(200, Math.floor(mostPoints / Math.max(1, data.series.length)));
     const { left, top, width, height } = frame;
-    const place = [from, count, start, end, low, high, left, top, width, height, budget].join();
+    const { xs, xLog, yLog } = data;
+    const box = [left, top, width, height, budget];
+    const place = [xs, xLog, yLog, from, count, start, end, low, high, ...box];
     const order = data.series
       .map((_, i) => i)
       .sort((a, b) => Number(a === chosen) - Number(b === chosen));
@@ -246,7 +248,7 @@ export class Plot {
     one: Series,
     chosen: boolean,
     budget: number,
-    place: string,
+    place: readonly unknown[],
     x: (value: number) => number,
     y: (value: number) => number,
     [low, high]: [number, number],
