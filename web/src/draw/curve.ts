@@ -175,9 +175,9 @@ export class Curves {
     const budget = Math.max(200, Math.floor(mostPoints / data.curves.length));
     const { left, top, width, height } = frame;
     const place = [from, count, start, end, low, high, left, top, width, height, budget];
-    const line = (values: Float64Array, look: string): void => {
+    const line = (values: Float64Array, look: string, most = budget): void => {
       const d = this.#paths.of(values, place, () => {
-        const points = decimated(values, from, count, budget).map(
+        const points = decimated(values, from, count, most).map(
           (column) => `${x(column).toFixed(2)} ${y(values[column] as number).toFixed(2)}`,
         );
         return points.length > 1 ? `M${points.join('L')}` : `M${points[0]}h2`;
@@ -207,7 +207,8 @@ export class Curves {
       };
       notes.push(svg('text', at, mark.name));
     }
-    if (envelope) line(envelope, 'line envelope');
+    // It has no peaks to lose; where what is near is stretched, all of it counts.
+    if (envelope) line(envelope, 'line envelope', data.logarithmic ? budget : 500);
     for (const i of order)
       line(
         (data.curves[i] as { values: Float64Array }).values,

@@ -135,7 +135,8 @@ class ConfigLab {
 
   async start(): Promise<void> {
     await this.#follow(this.store.get());
-    this.#draw();
+    this.#redraw();
+    this.#redraw.now();
     offer(
       'config',
       () => this.#code(readingCode),
@@ -202,7 +203,8 @@ class ConfigLab {
       toast(`${file.name}: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
-  #draw(): void {
+  /** In pieces: a key that comes meanwhile waits for one of them. */
+  *#draw(): Generator<void> {
     const { values } = this.store.get();
     const text = this.#input.field.value;
     this.#file.keepFor(text);
@@ -234,10 +236,12 @@ class ConfigLab {
     renew(this.#tiles, figureTiles(one));
     const warnings = reading.model.warnings.filter(({ severity }) => severity === 'warning').length;
     setText(this.#notice, doctorNotice(one, warnings));
+    yield;
     renew(this.#findings, findings(reading.model.warnings));
     const panel = frequencyPanel(reading, one);
     setHidden(this.#panel.root, !panel);
     if (panel) this.#panel.show(panel);
+    yield;
     this.#origins.replaceChildren(originTable(reading, one));
     this.#compare(reading, one.kind.type);
   }
