@@ -279,6 +279,8 @@ describe('Lab 1', () => {
   it('draws the envelope, the band of random vectors and the length of training, and says what they are', async () => {
     const address = '#v1&lab=atlas&enc=rope-yarn&len=64&p.originalLength=32&log=1';
     const { page, complaints, close: end } = await driver.open(address);
+    // What surrounds the curve comes after it.
+    await settled(page);
     const marks = (what: string) => page.locator(`#atlas-curve ${what}`).count();
     expect([await marks('.envelope'), await marks('.band'), await marks('.level')]).toEqual([
       1, 1, 1,
