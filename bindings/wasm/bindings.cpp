@@ -10,7 +10,6 @@
 #include "posenc/attention/arguments.hpp"
 #include "posenc/attention/backward.hpp"
 #include "posenc/attention/merge.hpp"
-#include "posenc/cache/kv_cache.hpp"
 #include "posenc/core/apply.hpp"
 #include "posenc/encodings/make_encoding.hpp"
 
@@ -246,7 +245,7 @@ int attention() {
                                  .beside = c.held};
   a.k = a.v = {};
   a.key_positions = {};
-  return report((*at<posenc::Result<posenc::KVCache>>(c.cache))->attend(a, tokens));
+  return report(cache(c.cache).attend(a, tokens));
 }
 
 /// `out` and `logSumExp` of the block are read. The last addresses are those of the gradients, 0 where they

@@ -3,27 +3,22 @@
 #include <emscripten/bind.h>
 
 #include "boundary.hpp"
-#include "posenc/cache/kv_cache.hpp"
 
 namespace {
 
 using posenc::KVCache;
 
-/// Where it is made a cache stays: moving it took half a kilobyte of the module.
-using Held = posenc::Result<KVCache>;
-KVCache& cache(Address handle) { return **at<Held>(handle); }
-
 template <class Make>
 Address keep(Make&& make) {
-  void* place = posenc::allocate(sizeof(Held));
+  void* place = posenc::allocate(sizeof(HeldCache));
   if (place == nullptr) {
     last_error = {.code = posenc::Errc::out_of_memory};
     return 0;
   }
-  auto* held = new (place) Held(make());
+  auto* held = new (place) HeldCache(make());
   if (*held) return reinterpret_cast<Address>(place);
   last_error = held->error();
-  posenc::release(place, sizeof(Held));
+  posenc::release(place, sizeof(HeldCache));
   return 0;
 }
 
@@ -48,8 +43,8 @@ Address create() {
   return keep([&] { return KVCache::make(o); });
 }
 void destroy(Address handle) {
-  std::destroy_at(at<Held>(handle));
-  posenc::release(at<void>(handle), sizeof(Held));
+  std::destroy_at(at<HeldCache>(handle));
+  posenc::release(at<void>(handle), sizeof(HeldCache));
 }
 Address fork(Address handle) {
   return keep([&] { return cache(handle).fork(); });

@@ -5,7 +5,6 @@
 // 14 KB of printf: every type here is bound, and a test calls every function, so none is ever shown.
 #include <cstdlib>
 #include <limits>
-#include <new>
 
 #include <emscripten/bind.h>
 #include <emscripten/wire.h>

@@ -52,7 +52,7 @@ export function measureShift(engine: Engine, info: EncodingInfo, settings: Setti
       const inside = actsInAttention(info)
         ? { encoding, queryPositions: positions, keyPositions: positions }
         : {};
-      const v = make('shift value', valueWidth(info, settings, width));
+      const v = make('shift value', valueWidth(info, settings));
       return (
         engine.attention(q, k, v, { weights: true, ...inside }).weights?.data ?? new Float32Array()
       );

@@ -139,7 +139,7 @@ function ofAttention(
   { query: index, keys: columns }: Surroundings,
 ): Picture {
   const headDim = Number(effective(info, 'headDim', settings) ?? 64);
-  const values = valueWidth(info, settings, headDim);
+  const values = valueWidth(info, settings);
   const heads = effective(info, 'heads', settings);
   const rows = Number(heads ?? (actsNowhere(info) ? 1 : probes));
   limit(rows * columns);

@@ -6,6 +6,7 @@ import { actsAt, actsInAttention, actsNowhere, type EncodingInfo } from '../mode
 import { gridOf, placesIn, tokensWithin } from '../model/places.ts';
 import { hash, normal } from '../model/random.ts';
 import { effective, optionsOf, type Settings, type Table, valueWidth } from '../model/settings.ts';
+import { range } from './cells.ts';
 
 /** Vectors to average over where an encoding does not name its heads. */
 const probes = 8;
@@ -57,12 +58,12 @@ function logits(
 ): Float64Array {
   return withEncoding(engine, info.id, optionsOf(info, settings), (encoding) => {
     const grid = gridOf(info, settings, tokens);
-    const place = (indices: readonly number[]) => placesIn(info, grid, Float64Array.from(indices));
-    const all = place(Array.from({ length: tokens }, (_, i) => i));
-    const asked = place(queries);
+    const place = (indices: Float64Array) => placesIn(info, grid, indices);
+    const all = place(range(0, tokens));
+    const asked = place(Float64Array.from(queries));
     const embeds = actsAt(info, 'embed');
     const width = embeds
-      ? (encoding.table(place([0])).shape[1] as number)
+      ? (encoding.table(place(range(0, 1))).shape[1] as number)
       : Number(effective(info, 'headDim', settings) ?? usualWidth);
     const heads = Number(effective(info, 'heads', settings) ?? (actsNowhere(info) ? 1 : probes));
     const rows = (count: number): Table => {
@@ -76,7 +77,7 @@ function logits(
     const [q, k] = embeds
       ? [encoding.embed(rows(queries.length), asked), encoding.embed(rows(tokens), all)]
       : [rows(queries.length), rows(tokens)];
-    const values = valueWidth(info, settings, width);
+    const values = valueWidth(info, settings);
     const v = { shape: [heads, tokens, values], data: new Float32Array(heads * tokens * values) };
     const { weights } = engine.attention(q, k, v, {
       weights: true,

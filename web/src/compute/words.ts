@@ -210,8 +210,7 @@ function attend(
     : embed
       ? embedded(question, embed)
       : projected(question);
-  // Weights alone are wanted: the narrower the values, the less is summed in vain.
-  const values = info && settings ? valueWidth(info, settings, 1) : 1;
+  const values = info && settings ? valueWidth(info, settings) : 1;
   const inside = info && encoding && positions && actsInAttention(info);
   const { weights } = engine.attention(
     q,

@@ -84,8 +84,11 @@ export function freeSizes(info: EncodingInfo): FreeSize[] {
   return [...found.values()];
 }
 
-/** How wide values have to be for this encoding, or where it does not care, `otherwise`. */
-export function valueWidth(info: EncodingInfo, settings: Settings, otherwise: number): number {
+/**
+ * How wide values have to be for this encoding, or where it does not care, `otherwise`: whoever wants the weights alone sums the less in
+ * vain the narrower they are.
+ */
+export function valueWidth(info: EncodingInfo, settings: Settings, otherwise = 1): number {
   const size = freeSizes(info).find((candidate) => candidate.widthOf === 'values');
   return size ? sizeOf(size, settings) : otherwise;
 }

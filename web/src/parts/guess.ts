@@ -76,14 +76,12 @@ export class Guess {
   }
   /** Asks anew, about another state. */
   reset(): void {
-    if (this.#answer.textContent !== '') {
-      this.#answered = false;
-      setText(this.#away, 'Skip');
-      setText(this.#answer, '');
-      for (const button of this.#buttons) {
-        button.removeAttribute('aria-pressed');
-        button.classList.remove('right');
-      }
+    this.#answered = false;
+    setText(this.#away, 'Skip');
+    setText(this.#answer, '');
+    for (const button of this.#buttons) {
+      button.removeAttribute('aria-pressed');
+      button.classList.remove('right');
     }
     this.show();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be chosen about the layer and its mask, besides the words and the encodings.
 import { type Mask, masks, type Part, parts } from '../../compute/words.ts';
+import { setHidden } from '../../dom.ts';
 import { fallbacks, type Values } from '../../model/keys.ts';
 import { ChoiceControl, NumberControl } from '../../parts/control.ts';
 import { mostTokens } from './text.ts';
@@ -124,7 +125,7 @@ export class WordsControls {
   }
 
   show(values: Values, trained: boolean): void {
-    for (const root of this.#free) root.hidden = trained;
+    for (const root of this.#free) setHidden(root, trained);
     for (const { show } of this.#choices) show(values);
     for (const key of Object.keys(this.#numbers) as NumberKey[])
       this.#numbers[key].show(values[key], values[key] === fallbacks[key]);
