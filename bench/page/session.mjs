@@ -43,8 +43,8 @@ export async function answers(browser, address, rounds) {
 }
 
 /**
- * From the input of a slider to the frame that shows the figure it changes, which need not be the first after it. The browser hands input
- * over right before a frame, so this holds no wait for one; a message sent in a frame comes once that is drawn.
+ * From an input to the frame that shows the figure it changes, which need not be the first after it, and the same from the start of that
+ * first one: a mouse's moves are handed over right before a frame, a key waits for one. A message sent in a frame comes once that is drawn.
  */
 async function painted(page, selector, figure, move) {
   await page.evaluate(
@@ -60,16 +60,19 @@ async function painted(page, selector, figure, move) {
       globalThis.watching = new AbortController();
       const { port1, port2 } = new MessageChannel();
       let start = 0;
+      let begun = 0;
       let inFrame = false;
       let drawn = false;
       port1.onmessage = () => {
         inFrame = false;
         if (drawn && start) {
-          painted.push(performance.now() - start);
-          start = 0;
+          const now = performance.now();
+          painted.push({ input: now - start, frame: now - begun });
+          start = begun = 0;
         }
       };
       const frame = () => {
+        if (start) begun ||= performance.now();
         inFrame = true;
         port2.postMessage(0);
         if (start) requestAnimationFrame(frame);
@@ -108,7 +111,11 @@ async function painted(page, selector, figure, move) {
   );
   await page.waitForTimeout(300);
   await move(page, selector);
-  return median(await page.evaluate(() => globalThis.painted));
+  const times = await page.evaluate(() => globalThis.painted);
+  return {
+    input: median(times.map(({ input }) => input)),
+    frame: median(times.map(({ frame }) => frame)),
+  };
 }
 /** Fifteen keys, each answered and at rest before the next; to and fro, or on and on. */
 async function byKeys(page, on = false) {
@@ -144,8 +151,8 @@ export async function sliders(browser, address, table, curve) {
     const slider = '#atlas [data-field="base"] input[type="range"]';
     const figure = name.startsWith('map') ? '#atlas-map' : '#atlas-curve';
     result[name] = {
-      keys: await painted(page, slider, figure, (page) => byKeys(page)),
-      hand: await painted(page, slider, figure, byHand),
+      keys: (await painted(page, slider, figure, (page) => byKeys(page))).input,
+      hand: (await painted(page, slider, figure, byHand)).input,
     };
     await context.close();
   }
@@ -168,7 +175,7 @@ export async function words(browser, address) {
   const slider = (field) => `#words [data-field="${field}"] input[type="range"]`;
   const took = { one: await painted(page, '#words-b', last, (page) => byKeys(page, true)) };
   for (const field of ['sink', 'cap', 'seed'])
-    took[field] = await painted(page, slider(field), last, byHand);
+    took[field] = (await painted(page, slider(field), last, byHand)).input;
   await context.close();
   return took;
 }

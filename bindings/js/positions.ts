@@ -249,6 +249,13 @@ function one(
   { integer }: PositionRules,
   index?: number,
 ): number {
+  // First, or what an error would say is put together for every one: 0.5 ms for 8192 of them, in place of 0.05.
+  if (
+    typeof value === 'number' &&
+    Math.abs(value) <= positionLimit &&
+    (!integer || Number.isInteger(value))
+  )
+    return value + 0; // -0 becomes 0
   const at = { where, field, received: value, ...(index === undefined ? {} : { index }) };
   if (typeof value !== 'number') {
     const advice = typeof value === 'bigint' ? { advice: 'Use a BigInt64Array or Number().' } : {};
@@ -256,9 +263,7 @@ function one(
   }
   if (!Number.isFinite(value)) throw fault('NOT_FINITE', { ...at, expected: 'a finite number' });
   if (Math.abs(value) > positionLimit) throw outOfRange(where, field, value, index);
-  if (integer && !Number.isInteger(value))
-    throw fault('NOT_INTEGER', { ...at, expected: 'an integer for this encoding' });
-  return value + 0; // -0 becomes 0
+  throw fault('NOT_INTEGER', { ...at, expected: 'an integer for this encoding' });
 }
 
 function outOfRange(where: string, field: string, value: unknown, index?: number) {

@@ -96,52 +96,6 @@ export function setHidden(element: HTMLElement, hidden: boolean): void {
   if (element.hidden !== hidden) element.hidden = hidden;
 }
 
-const tasks = new Set<() => void>();
-let inFrame = false;
-let frameBegan = 0;
-/** Since the first task of this frame began, in ms. */
-export const frameTook = (): number => performance.now() - frameBegan;
-/** What a task asks for in its turn is done in the same frame, so that a result is drawn in the frame that computed it; once each. */
-function runFrame(): void {
-  inFrame = true;
-  frameBegan = performance.now();
-  const done = new Set<() => void>();
-  for (const task of tasks) {
-    if (done.has(task)) continue;
-    done.add(task);
-    tasks.delete(task);
-    try {
-      task();
-    } catch (error) {
-      // The others belong to other labs.
-      queueMicrotask(() => {
-        throw error;
-      });
-    }
-  }
-  inFrame = false;
-  if (tasks.size) requestAnimationFrame(runFrame);
-}
-
-/** Runs `task` at the next frame; calls before then collapse into one, so the newest state always wins. */
-export function framed(task: () => void): () => void {
-  // Of its own for each call: two figures may share a function.
-  const own = (): void => task();
-  return () => {
-    if (tasks.size === 0 && !inFrame) requestAnimationFrame(runFrame);
-    tasks.add(own);
-  };
-}
-
-/** Does what is given once the frame now drawn is on screen; of several in between, the last. */
-export function afterwards(): (task: () => void) => void {
-  let waiting = 0;
-  return (task) => {
-    clearTimeout(waiting);
-    waiting = window.setTimeout(task, 0);
-  };
-}
-
 let announced = 0;
 let pending = 0;
 /** Speaks through the polite live region, at most twice a second; the last message wins. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-import { afterwards, framed } from './dom.ts';
+import { afterwards, framed } from './frames.ts';
 import { remember, remembered } from './remember.ts';
 
 export type Theme = 'system' | 'light' | 'dark';

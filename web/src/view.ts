@@ -2,7 +2,7 @@
 // When something is drawn. What is in view: in the next frame where it fits in, else right after it, so that the frame shows the
 // control that moved. What is not in view: at rest, piece by piece. The newest state wins, and what has begun is finished first, so
 // that a figure moves while a slider does.
-import { framed, frameTook } from './dom.ts';
+import { drew, frameBegan, framed, frameTakes, post } from './frames.ts';
 
 /** Draws all at once, or in pieces of a few milliseconds between which the page takes input. */
 type Work = (() => void) | (() => Iterator<unknown>);
@@ -13,37 +13,28 @@ export interface Redraw {
   now(): void;
 }
 
-interface Scheduling {
-  readonly scheduler?: {
-    postTask?(task: () => void, options: { priority: 'user-visible' | 'background' }): unknown;
-  };
-}
-function post(task: () => void, priority: 'user-visible' | 'background'): void {
-  const { scheduler } = globalThis as Scheduling;
-  if (scheduler?.postTask) scheduler.postTask(task, { priority });
-  else setTimeout(task, 0);
-}
-
 /** Everything with something left to draw. */
 const open = new Set<Job>();
 const jobs = new WeakMap<Element, Job[]>();
 const far = new WeakSet<Element>();
 
-/** What is drawn within one frame may take this long in all, in ms: more holds up the frame that answers a key, and 100 are its limit. */
-const frameBudget = 10;
+/**
+ * How long a frame may be in all, in ms: two of 60 a second. What does not fit in comes after it, and is shown two frames later at the
+ * earliest. On a slow machine, where the frame itself takes that long, it comes after the frame that answers a key.
+ */
+const frameBudget = 32;
+/** When the last frame began in which a lab was drawn. */
+let ledFrame = Number.NaN;
 
 class Job {
   #stale = false;
   #pieces: Iterator<unknown> | undefined;
   /** Waits for the frame, and not for its turn among the others. */
   framed = false;
-  readonly #frame = framed(() => {
-    this.framed = false;
-    if (this.late || frameTook() + this.#takes >= frameBudget) pump();
-    else this.now();
-  });
+  readonly #frame: () => void;
+  readonly #lab: boolean;
   /** What the last drawings took, in ms; that of a lab may be long before it is known. */
-  #takes: number;
+  takes: number;
   #taken = 0;
 
   constructor(
@@ -52,7 +43,23 @@ class Job {
     readonly late: boolean,
   ) {
     jobs.set(element, [...(jobs.get(element) ?? []), this]);
-    this.#takes = element.classList.contains('lab-body') ? frameBudget : 0;
+    this.#lab = element.classList.contains('lab-body');
+    this.takes = this.#lab ? frameBudget : 0;
+    this.#frame = framed(() => {
+      this.framed = false;
+      if (late || !this.#fits()) return pump();
+      if (this.#lab) ledFrame = frameBegan();
+      this.now();
+    }, this.#lab);
+  }
+  /** A lab with the figures that it asks for in its turn; a figure always, where its lab was drawn in this frame. */
+  #fits(): boolean {
+    if (!this.#lab && ledFrame === frameBegan()) return true;
+    let takes = this.takes;
+    for (const figure of this.element.querySelectorAll('.stage'))
+      for (const { near, late, takes: more } of jobs.get(figure) ?? [])
+        if (near && !late) takes += more;
+    return frameTakes() + takes < frameBudget;
   }
   get near(): boolean {
     return !far.has(this.element);
@@ -84,11 +91,12 @@ class Job {
       this.#taken += performance.now() - start;
       if (!this.#pieces) {
         // One that was short because nothing had changed says little of the next.
-        this.#takes = Math.max(this.#taken, this.#takes / 2);
+        this.takes = Math.max(this.#taken, this.takes / 2);
         this.#taken = 0;
       }
       if (!this.#pieces && !this.#stale) open.delete(this);
       tell();
+      if (!this.late && !this.#pieces) drew();
     }
   }
   now(): void {

@@ -73,14 +73,17 @@ export function ofRotation(
   };
   const units = new Float32Array(headDim);
   for (let pair = 0; pair < pairs; pair += 1) units[firstOf(pair)] = 1;
-  const ones = new Float32Array(headDim).fill(1);
-  const key = firstKey(encoding, ones);
-  const size = grows ? key.reduce((sum, value) => sum + value ** 2, 0) : headDim;
+  // A vector of ones turns in each pair as one along the first channel and one along the second, whose products add up to twice
+  // those of the first. Where a row grows, its channels are no pairs.
+  const whole = grows ? new Float32Array(headDim).fill(1) : units;
+  const key = firstKey(encoding, whole);
+  const size = grows ? key.reduce((sum, value) => sum + value ** 2, 0) : headDim / 2;
+  const atRest = grows ? 0 : headDim / 2 - pairs;
   const cells = new Float32Array(rows * columns);
   const agreement = new Float64Array(columns);
-  turned(encoding, [units, ones], (of) => {
+  turned(encoding, grows ? [units, whole] : [units], (of) => {
     const angles = of(0);
-    const queries = of(1);
+    const queries = of(grows ? 1 : 0);
     transpose(
       angles,
       width,
@@ -93,9 +96,9 @@ export function ofRotation(
       for (let i = 0; i < cells.length; i += 1) cells[i] = (cells[i] as number) / length;
     }
     for (let column = 0; column < columns; column += 1) {
-      let dot = 0;
-      for (let i = 0; i < width; i += 1)
-        dot += (queries[column * width + i] as number) * (key[i] as number);
+      let dot = atRest;
+      for (let i = 0, at = column * width; i < width; i += 1, at += 1)
+        dot += (queries[at] as number) * (key[i] as number);
       agreement[column] = dot / size;
     }
   });

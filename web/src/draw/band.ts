@@ -1,28 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The surface between two curves, behind the one it belongs to.
-import { svg } from '../dom.ts';
 
 export interface Band {
   readonly low: ArrayLike<number>;
   readonly high: ArrayLike<number>;
 }
 
-/** One piece for every stretch of columns in which both ends are known. */
-export function bandOf(
+/** One piece for every stretch of columns in which both ends are known; empty where there is none. */
+export function bandPath(
   band: Band,
   [from, count]: readonly [number, number],
   x: (column: number) => number,
   y: (value: number) => number,
-  look: string,
-): SVGElement[] {
-  const pieces: SVGElement[] = [];
+): string {
+  let path = '';
   let over: string[] = [];
   let under: string[] = [];
   const close = (): void => {
-    if (over.length > 1)
-      pieces.push(
-        svg('path', { class: `band ${look}`, d: `M${[...over, ...under.reverse()].join('L')}Z` }),
-      );
+    if (over.length > 1) path += `M${[...over, ...under.reverse()].join('L')}Z`;
     [over, under] = [[], []];
   };
   for (let column = from; column < from + count; column += 1) {
@@ -36,5 +31,5 @@ export function bandOf(
     under.push(`${place} ${y(low).toFixed(1)}`);
   }
   close();
-  return pieces;
+  return path;
 }

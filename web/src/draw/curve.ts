@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { renew, svg } from '../dom.ts';
-import { type Band, bandOf } from './band.ts';
+import { bandPath } from './band.ts';
 import type { Cursor, Window } from './cursor.ts';
-import { KeptPaths } from './kept-paths.ts';
+import { Kept } from './kept.ts';
+import { type Range, rangeOf } from './raster.ts';
 import { brief, ticks } from './scale.ts';
 import { Stage, type Steps } from './stage.ts';
 
@@ -19,13 +20,20 @@ export interface CurveData {
   readonly columnName: string;
   /** Dashed, around the curve. */
   readonly envelope?: Float64Array;
-  readonly band?: Band;
+  readonly band?: { readonly low: Float64Array; readonly high: Float64Array };
   /** A distance with a name. */
   readonly mark?: { readonly at: number; readonly name: string };
   readonly label: string;
 }
 
 const mostPoints = 2000;
+
+/** A place in a figure, which is not negative, to hundredths: a line of 2,000 points takes 0.24 ms, by toFixed(2) 0.56. */
+function hundredths(place: number): string {
+  const all = Math.round(place * 100);
+  const rest = all % 100;
+  return `${(all - rest) / 100}.${rest < 10 ? '0' : ''}${rest}`;
+}
 
 /** Where the axis puts a distance: as it is, or by its magnitude's logarithm with the sign kept. */
 const placed = (value: number, logarithmic: boolean): number =>
@@ -57,7 +65,8 @@ export function decimated(
 
 export class Curves {
   readonly stage: Stage;
-  readonly #paths = new KeptPaths();
+  readonly #paths = new Kept<string>();
+  readonly #ranges = new Kept<Range>();
   #data: CurveData | undefined;
 
   constructor(
@@ -108,14 +117,16 @@ export class Curves {
     let low = data.baseline;
     let high = data.baseline;
     const { band, envelope } = data;
-    const all: ArrayLike<number>[] = data.curves.map(({ values }) => values);
+    const all = data.curves.map(({ values }) => values);
     if (envelope) all.push(envelope);
     if (band) all.push(band.low, band.high);
-    for (const values of all)
-      for (let i = from; i < from + count; i += 1) {
-        low = Math.min(low, values[i] as number);
-        high = Math.max(high, values[i] as number);
-      }
+    for (const values of all) {
+      const range = this.#ranges.of(values, [from, count], () =>
+        rangeOf(values.subarray(from, from + count)),
+      );
+      low = Math.min(low, range.low);
+      high = Math.max(high, range.high);
+    }
     // Differences of rounding are not worth an axis of their own.
     if (high - low < 1e-6) [low, high] = [data.baseline - 0.5, data.baseline + 0.5];
     const room = (high - low) * 0.06;
@@ -172,13 +183,15 @@ export class Curves {
     const order = data.curves
       .map((_, i) => i)
       .sort((a, b) => Number(a === chosen) - Number(b === chosen));
-    const budget = Math.max(200, Math.floor(mostPoints / data.curves.length));
     const { left, top, width, height } = frame;
+    // The lowest and the highest under each pixel are all that can be seen.
+    const most = Math.min(mostPoints, 2 * Math.ceil(width * (globalThis.devicePixelRatio || 1)));
+    const budget = Math.max(200, Math.floor(most / data.curves.length));
     const place = [from, count, start, end, low, high, left, top, width, height, budget];
     const line = (values: Float64Array, look: string, most = budget): void => {
       const d = this.#paths.of(values, place, () => {
         const points = decimated(values, from, count, most).map(
-          (column) => `${x(column).toFixed(2)} ${y(values[column] as number).toFixed(2)}`,
+          (column) => `${hundredths(x(column))} ${hundredths(y(values[column] as number))}`,
         );
         return points.length > 1 ? `M${points.join('L')}` : `M${points[0]}h2`;
       });
@@ -192,8 +205,11 @@ export class Curves {
           { length: Math.ceil(count / every) },
           (_, i) => values[from + i * every] as number,
         );
-      const thinned = { low: some(band.low), high: some(band.high) };
-      marks.push(...bandOf(thinned, [0, thinned.low.length], (i) => x(from + i * every), y, ''));
+      const d = this.#paths.of(band, place, () => {
+        const thinned = { low: some(band.low), high: some(band.high) };
+        return bandPath(thinned, [0, thinned.low.length], (i) => x(from + i * every), y);
+      });
+      marks.push(svg('path', { class: 'band', d }));
     }
     const { mark } = data;
     if (mark && mark.at >= data.first + from && mark.at < data.first + from + count) {

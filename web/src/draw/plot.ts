@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several curves over one axis. Each has a colour, a dash and a letter, so that no two are told apart by colour alone.
 import { renew, svg } from '../dom.ts';
-import { type Band, bandOf } from './band.ts';
+import { type Band, bandPath } from './band.ts';
 import type { Cursor, Window } from './cursor.ts';
 import { decimated } from './curve.ts';
-import { KeptPaths } from './kept-paths.ts';
+import { Kept } from './kept.ts';
 import { lettersOf } from './letters.ts';
 import { compact, logTicks, ticks } from './scale.ts';
 import { Stage, type Steps } from './stage.ts';
@@ -50,7 +50,7 @@ const flip = (value: number, logarithmic: boolean): number =>
 
 export class Plot {
   readonly stage: Stage;
-  readonly #paths = new KeptPaths();
+  readonly #paths = new Kept<string>();
   #data: PlotData | undefined;
 
   constructor(
@@ -216,7 +216,8 @@ export class Plot {
     for (const { band, look } of data.series)
       if (band) {
         const at = (column: number): number => x(data.xs[column] as number);
-        marks.push(...bandOf(band, [from, count], at, within, `look${look % looks}`));
+        const d = this.#paths.of(band, place, () => bandPath(band, [from, count], at, within));
+        if (d) marks.push(svg('path', { class: `band look${look % looks}`, d }));
       }
     for (const i of order) {
       const one = data.series[i] as Series;

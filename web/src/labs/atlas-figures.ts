@@ -2,11 +2,10 @@
 // The picture of an encoding as a map and as curves, in one frame: a distance stands at the same place in both.
 import type { Picture } from '../compute/picture.ts';
 import type { Spread } from '../compute/spread.ts';
-import type { Band } from '../draw/band.ts';
 import type { Window } from '../draw/cursor.ts';
 import type { CurveData } from '../draw/curve.ts';
 import type { HeatMapData } from '../draw/heatmap.ts';
-import { centred } from '../draw/raster.ts';
+import { centred, rangeOf } from '../draw/raster.ts';
 import { brief, grouped, ticks } from '../draw/scale.ts';
 import { diverging } from '../model/colour.ts';
 import type { EncodingInfo } from '../model/manifest.ts';
@@ -24,7 +23,7 @@ export function mapOf(
   dark: boolean,
 ): HeatMapData {
   const { columns, rows, first, cells } = picture;
-  const range = centred(cells);
+  const range = centred(rangeOf(cells));
   const wanted = Math.max(3, Math.floor(width / 80));
   const from = first + window.from;
   return {
@@ -46,14 +45,18 @@ export function mapOf(
   };
 }
 
-const bandOf = (spread: Spread | undefined): Band | undefined => {
+/** Kept, as the curve keeps what it has drawn of one: the same stands around several steps of a slider. */
+const bands = new WeakMap<Spread, NonNullable<CurveData['band']>>();
+function bandOf(spread: Spread | undefined): CurveData['band'] {
   const { mean, deviation } = spread?.random ?? {};
-  if (!mean || !deviation) return undefined;
-  return {
+  if (!spread || !mean || !deviation) return undefined;
+  const band = bands.get(spread) ?? {
     low: mean.map((value, i) => value - (deviation[i] as number)),
     high: mean.map((value, i) => value + (deviation[i] as number)),
   };
-};
+  bands.set(spread, band);
+  return band;
+}
 
 export function curvesOf(
   info: EncodingInfo,

@@ -3,7 +3,7 @@
 import { range } from '../compute/cells.ts';
 import { type Preference, preferenceInParts } from '../compute/preference.ts';
 import { box, byId, h, setHidden } from '../dom.ts';
-import { centred, paint } from '../draw/raster.ts';
+import { centred, paint, rangeOf } from '../draw/raster.ts';
 import { grouped } from '../draw/scale.ts';
 import { type Engine, manifest, problemOf } from '../engine.ts';
 import { diverging } from '../model/colour.ts';
@@ -196,7 +196,7 @@ class Compare {
       0,
       count,
       { width: 192, height: 192 },
-      centred(matrix),
+      centred(rangeOf(matrix)),
       diverging(isDark()),
     );
     return box(

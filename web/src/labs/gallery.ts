@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every encoding as a small picture: the way into the atlas, and its overview.
 import { type Picture, pictureOf } from '../compute/picture.ts';
-import { afterwards, box, h } from '../dom.ts';
-import { centred, paint } from '../draw/raster.ts';
+import { box, h } from '../dom.ts';
+import { centred, paint, rangeOf } from '../draw/raster.ts';
 import { type Engine, manifest } from '../engine.ts';
+import { afterwards } from '../frames.ts';
 import { type ColourTable, diverging } from '../model/colour.ts';
 import type { EncodingInfo } from '../model/manifest.ts';
 import { untouched } from '../model/settings.ts';
@@ -96,7 +97,7 @@ export class Gallery {
         Math.floor((whole.columns - count) / 2),
         count,
         { width: columns, height: 24 },
-        centred(whole.cells),
+        centred(rangeOf(whole.cells)),
         colours,
       );
     } catch {

@@ -42,7 +42,7 @@ export function mapsOf({ words, a, b, names, place, dark }: MapsData): SquareMap
         title: 'A − B',
         name: 'A − B',
         cells: difference,
-        range: centred(difference),
+        range: centred(ranges[2]),
         colours: diverging(dark),
         label: label('A − B', ranges[2]),
       },
