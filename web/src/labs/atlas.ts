@@ -4,7 +4,7 @@ import { type Picture, pictureOf } from '../compute/picture.ts';
 import { announce, box, byId, h, renew, setHidden, setText } from '../dom.ts';
 import { Window } from '../draw/cursor.ts';
 import { Curves } from '../draw/curve.ts';
-import { HeatMap, Legend } from '../draw/heatmap.ts';
+import { HeatMap, type HeatMapData, Legend } from '../draw/heatmap.ts';
 import { exact } from '../draw/scale.ts';
 import { type Engine, manifest, type Problem, problemOf } from '../engine.ts';
 import type { EncodingInfo } from '../model/manifest.ts';
@@ -240,17 +240,14 @@ export class AtlasLab {
   /** The same picture again, in another window. */
   #view(): void {
     const state = this.store.get();
-    if (this.#picture) this.#show(state, infoOf(manifest, state), this.#picture);
+    if (this.#picture) this.#showFigures(state, infoOf(manifest, state), this.#picture);
   }
 
   #show(state: State, info: EncodingInfo, picture: Picture): void {
     const { columns, rows } = picture;
     this.#cursor.fit(columns, rows);
     this.#window.fit(columns);
-    const width = this.#map.stage.size.width || 600;
-    const map = mapOf(info, picture, this.#window, width, isDark());
-    this.#map.show(map);
-    this.#showCurves(state, info, picture);
+    const map = this.#showFigures(state, info, picture);
     this.#legend.show(picture.cellName, map.range, map.colours);
     this.#table.show(numbersOf(info, picture));
     renew(
@@ -262,6 +259,12 @@ export class AtlasLab {
     this.#point(false);
   }
 
+  #showFigures(state: State, info: EncodingInfo, picture: Picture): HeatMapData {
+    const map = mapOf(info, picture, this.#window, this.#map.stage.size.width || 600, isDark());
+    this.#map.show(map);
+    this.#showCurves(state, info, picture);
+    return map;
+  }
   #showCurves({ settings, logarithmic }: State, info: EncodingInfo, picture: Picture): void {
     const around = this.#around.of(info, picture);
     this.#curves.show(curvesOf(info, settings, picture, logarithmic, around));
