@@ -34,7 +34,7 @@ class Job {
   readonly #frame: () => void;
   readonly #lab: boolean;
   /** What the last drawings took, in ms; that of a lab may be long before it is known. */
-  takes: number;
+  #takes: number;
   #taken = 0;
 
   constructor(
@@ -44,7 +44,7 @@ class Job {
   ) {
     jobs.set(element, [...(jobs.get(element) ?? []), this]);
     this.#lab = element.classList.contains('lab-body');
-    this.takes = this.#lab ? frameBudget : 0;
+    this.#takes = this.#lab ? frameBudget : 0;
     this.#frame = framed(() => {
       this.framed = false;
       if (late || !this.#fits()) return pump();
@@ -55,10 +55,9 @@ class Job {
   /** A lab with the figures that it asks for in its turn; a figure always, where its lab was drawn in this frame. */
   #fits(): boolean {
     if (!this.#lab && ledFrame === frameBegan()) return true;
-    let takes = this.takes;
+    let takes = this.#takes;
     for (const figure of this.element.querySelectorAll('.stage'))
-      for (const { near, late, takes: more } of jobs.get(figure) ?? [])
-        if (near && !late) takes += more;
+      for (const job of jobs.get(figure) ?? []) if (job.near && !job.late) takes += job.#takes;
     return frameTakes() + takes < frameBudget;
   }
   get near(): boolean {
@@ -91,7 +90,7 @@ class Job {
       this.#taken += performance.now() - start;
       if (!this.#pieces) {
         // One that was short because nothing had changed says little of the next.
-        this.takes = Math.max(this.#taken, this.takes / 2);
+        this.#takes = Math.max(this.#taken, this.#takes / 2);
         this.#taken = 0;
       }
       if (!this.#pieces && !this.#stale) open.delete(this);
