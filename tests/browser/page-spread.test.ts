@@ -42,14 +42,14 @@ describe('what random vectors score', () => {
   ] as const)('%s with %o has the mean and the deviation of its draws', (id, fields) => {
     const info = infoOf(id);
     const settings = small(fields);
-    const spread = pictureOf(engine, info, settings, 12, 0, true).around?.spread();
+    const spread = pictureOf(engine, info, settings, 12, { around: true }).around?.spread();
     withEncoding(engine, info.id, optionsOf(info, settings), (encoding) => {
       for (const distance of [0, 1, 7]) {
         const all = scores(encoding, distance);
         const mean = all.reduce((sum, x) => sum + x, 0) / draws;
         const deviation = Math.sqrt(all.reduce((sum, x) => sum + (x - mean) ** 2, 0) / draws);
-        expect(spread?.random?.mean[distance]).toBeCloseTo(mean, 5);
-        expect(spread?.random?.deviation[distance]).toBeCloseTo(deviation, 5);
+        expect(spread?.mean[distance]).toBeCloseTo(mean, 5);
+        expect(spread?.deviation[distance]).toBeCloseTo(deviation, 5);
       }
     });
   });
@@ -57,17 +57,16 @@ describe('what random vectors score', () => {
   it.each(manifest.filter(({ sites }) => sites.includes('rotate')).map(({ id }) => id))(
     'holds the curve of %s within its envelope, where it has one',
     (id) => {
-      const { around, curves } = pictureOf(engine, infoOf(id), untouched, 300, 0, true);
+      const { around, curves } = pictureOf(engine, infoOf(id), untouched, 300, { around: true });
       if (without.includes(id)) return expect(around).toBeUndefined();
       if (!around) throw new Error('no envelope');
-      const spread = around.spread();
       const values = (curves[0] as Picture['curves'][number]).values;
       values.forEach((value, i) => {
         expect(Math.abs(value), `${i}`).toBeLessThanOrEqual(
-          (spread.envelope[i] as number) * (1 + 1e-5) + 1e-6,
+          (around.envelope[i] as number) * (1 + 1e-5) + 1e-6,
         );
       });
-      const { mean, deviation } = spread.random ?? {};
+      const { mean, deviation } = around.spread() ?? {};
       expect([...(mean ?? []), ...(deviation ?? [])].every(Number.isFinite)).toBe(true);
       expect(around.scored).toBe(256);
     },
@@ -75,9 +74,9 @@ describe('what random vectors score', () => {
 
   it('is left out where a head is too wide, and not reckoned where nobody asks', () => {
     const wide = { ...untouched, fields: { headDim: 512 } };
-    const found = pictureOf(engine, infoOf('rope'), wide, 4, 0, true).around?.spread();
-    expect(found?.random).toBeUndefined();
-    expect(found?.envelope).toHaveLength(4);
+    const { around } = pictureOf(engine, infoOf('rope'), wide, 4, { around: true });
+    expect(around?.spread()).toBeUndefined();
+    expect(around?.envelope).toHaveLength(4);
     expect(pictureOf(engine, infoOf('rope'), untouched, 4).around).toBeUndefined();
   });
 });

@@ -223,6 +223,7 @@ describe('what to notice', () => {
           rows: 1,
           first: -4,
           cells: new Float32Array(9),
+          range: { low: 0, high: 0 },
           columnName: 'distance',
           rowName,
           cellName: '',

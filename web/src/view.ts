@@ -7,6 +7,14 @@ import { drew, frameBegan, framed, frameTakes, post } from './frames.ts';
 /** Draws all at once, or in pieces of a few milliseconds between which the page takes input. */
 type Work = (() => void) | (() => Iterator<unknown>);
 
+/**
+ * `now` in the frame that answers where it fits in. `after` that frame, as what belongs to a figure beside the one in hand, and what takes
+ * long anyhow. At `rest`, once nothing has been asked for in 0.1 s: what hardly changes by a step of a slider, and would take the time of
+ * the next one.
+ */
+type When = 'now' | 'after' | 'rest';
+const restful = 100;
+
 export interface Redraw {
   (): void;
   /** What is still to be drawn is drawn at once: before somebody saves it, or prints the page. */
@@ -29,10 +37,11 @@ let ledFrame = Number.NaN;
 class Job {
   #stale = false;
   #pieces: Iterator<unknown> | undefined;
-  /** Waits for the frame, and not for its turn among the others. */
-  framed = false;
+  /** For the frame or for rest, and not for its turn among the others. */
+  waits = false;
   readonly #frame: () => void;
   readonly #lab: boolean;
+  #resting = 0;
   /** What the last drawings took, in ms; that of a lab may be long before it is known. */
   #takes: number;
   #taken = 0;
@@ -40,14 +49,14 @@ class Job {
   constructor(
     private readonly element: Element,
     private readonly work: Work,
-    readonly late: boolean,
+    private readonly when: When,
   ) {
     jobs.set(element, [...(jobs.get(element) ?? []), this]);
     this.#lab = element.classList.contains('lab-body');
     this.#takes = this.#lab ? frameBudget : 0;
     this.#frame = framed(() => {
-      this.framed = false;
-      if (late || !this.#fits()) return pump();
+      this.waits = false;
+      if (this.late || !this.#fits()) return pump();
       if (this.#lab) ledFrame = frameBegan();
       this.now();
     }, this.#lab);
@@ -60,6 +69,9 @@ class Job {
       for (const job of jobs.get(figure) ?? []) if (job.near && !job.late) takes += job.#takes;
     return frameTakes() + takes < frameBudget;
   }
+  get late(): boolean {
+    return this.when !== 'now';
+  }
   get near(): boolean {
     return !far.has(this.element);
   }
@@ -67,12 +79,21 @@ class Job {
     this.#stale = true;
     open.add(this);
     tell();
-    if (this.near || this.late) this.come();
+    if (this.when === 'rest') this.#rest();
+    else if (this.near || this.late) this.come();
     else pump();
+  }
+  #rest(): void {
+    clearTimeout(this.#resting);
+    this.waits = true;
+    this.#resting = window.setTimeout(() => {
+      this.waits = false;
+      pump();
+    }, restful);
   }
   come(): void {
     if (!open.has(this) || (this.late && this.#pieces)) return;
-    this.framed = true;
+    this.waits = true;
     this.#frame();
   }
   /** One piece. */
@@ -112,14 +133,14 @@ function tell(): void {
 
 const posted = new Set<string>();
 function pump(): void {
-  const ready = [...open].filter((job) => !job.framed);
+  const ready = [...open].filter((job) => !job.waits);
   if (ready.length === 0) return;
   const priority = ready.some(({ near }) => near) ? 'user-visible' : 'background';
   if (posted.has(priority)) return;
   posted.add(priority);
   post(() => {
     posted.delete(priority);
-    const left = [...open].filter((job) => !job.framed);
+    const left = [...open].filter((job) => !job.waits);
     const job =
       left.find(({ near, late }) => near && !late) ?? left.find(({ near }) => near) ?? left[0];
     try {
@@ -153,9 +174,9 @@ function observed(element: Element): void {
   observer.observe(element);
 }
 
-/** Calls before the work begins collapse into one. `late` work belongs to a figure beside the one in hand, and waits for that. */
-export function drawing(element: Element, work: Work, late = false): Redraw {
-  const job = new Job(element, work, late);
+/** Calls before the work begins collapse into one. */
+export function drawing(element: Element, work: Work, when: When = 'now'): Redraw {
+  const job = new Job(element, work, when);
   observed(element);
   return Object.assign(() => job.ask(), { now: () => job.now() });
 }

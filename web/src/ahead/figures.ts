@@ -46,15 +46,17 @@ function plotted(lab: string, data: PlotData | undefined): Figure[] {
 
 function ofAtlas(engine: Engine, width: number, dark: boolean): Figure[] {
   const info = infoOf(manifest, state);
-  const picture = pictureOf(engine, info, state.settings, state.length, state.head, true);
+  const picture = pictureOf(engine, info, state.settings, state.length, {
+    head: state.head,
+    around: true,
+  });
   const [cursor, window] = [new Cursor(), new Window()];
   cursor.fit(picture.columns, picture.rows);
   window.fit(picture.columns);
   const map = new HeatMap(cursor, window, 'map');
   map.show(mapOf(info, picture, window, width, dark));
   const curves = new Curves(cursor, window);
-  const around = picture.around?.spread();
-  curves.show(curvesOf(info, state.settings, picture, state.logarithmic, around));
+  curves.show(curvesOf(info, state.settings, picture, state.logarithmic, picture.around?.spread()));
   return [map, curves].map(({ stage }) => ({ lab: 'atlas', stage: stage.root }));
 }
 

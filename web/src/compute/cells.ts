@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every kind of picture is made with.
 import type { Positions } from '../model/places.ts';
+import type { Range } from '../model/range.ts';
 
 const mostCells = 1 << 22;
 export function range(first: number, count: number): Float64Array {
@@ -17,34 +18,58 @@ export function limit(cells: number): void {
     );
 }
 
+/** Memory for as many cells, which is written all over: the spare one where it is as large, since 1 MB made anew takes 0.7 ms to map. */
+export const cellsIn = (spare: Float32Array | undefined, count: number): Float32Array =>
+  spare?.length === count ? spare : new Float32Array(count);
+
 /** Columns at a time: a cache line of each is read once for as many rows as it holds. */
 const block = 16;
 
-/** Row r of the cells is element `firsts[r]` of every `width` numbers of the data. */
+/** Row r of the cells is element `firsts[r]` of every `width` numbers of the data. Returns the range of the cells. */
 export function transpose(
   data: Float32Array,
   width: number,
   firsts: readonly number[],
   cells: Float32Array,
   columns: number,
-): void {
+): Range {
+  let low = Number.POSITIVE_INFINITY;
+  let high = Number.NEGATIVE_INFINITY;
   for (let start = 0; start < columns; start += block) {
     const end = Math.min(columns, start + block);
     for (let row = 0; row < firsts.length; row += 1) {
       let from = start * width + (firsts[row] as number);
       let to = row * columns + start;
       const last = row * columns + end;
-      // Four at a time: 8192 columns of 32 rows take 0.9 ms, and 1.5 one by one.
+      // Four at a time: 4096 columns of 128 rows take 1.0 ms with their range, and 1.4 one by one.
       for (; to + 4 <= last; to += 4, from += 4 * width) {
-        cells[to] = data[from] as number;
-        cells[to + 1] = data[from + width] as number;
-        cells[to + 2] = data[from + 2 * width] as number;
-        cells[to + 3] = data[from + 3 * width] as number;
+        const a = data[from] as number;
+        const b = data[from + width] as number;
+        const c = data[from + 2 * width] as number;
+        const d = data[from + 3 * width] as number;
+        cells[to] = a;
+        cells[to + 1] = b;
+        cells[to + 2] = c;
+        cells[to + 3] = d;
+        if (a < low) low = a;
+        if (a > high) high = a;
+        if (b < low) low = b;
+        if (b > high) high = b;
+        if (c < low) low = c;
+        if (c > high) high = c;
+        if (d < low) low = d;
+        if (d > high) high = d;
       }
-      for (; to < last; to += 1, from += width) cells[to] = data[from] as number;
+      for (; to < last; to += 1, from += width) {
+        const a = data[from] as number;
+        cells[to] = a;
+        if (a < low) low = a;
+        if (a > high) high = a;
+      }
     }
   }
+  return low <= high ? { low, high } : { low: 0, high: 0 };
 }
 
 /** Positions of tokens by their indices, in a line or on the grid that takes `tokens`. */
-export type Placing = (first: number, count: number) => Positions;
+export type Placing = (indices: Float64Array) => Positions;

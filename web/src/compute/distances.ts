@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the atlas draws of an encoding that makes distances count as others.
 import type { Encoding } from '../engine.ts';
+import { rangeOf } from '../model/range.ts';
 import { range } from './cells.ts';
 import type { Picture } from './picture.ts';
 
@@ -23,6 +24,7 @@ export function ofDistances(encoding: Encoding, columns: number): Picture {
     rows: queries,
     first: 0,
     cells,
+    range: rangeOf(cells),
     columnName: 'distance',
     rowName: 'query',
     cellName: 'counts as',

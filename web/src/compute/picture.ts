@@ -11,8 +11,9 @@ import {
   tokensWithin,
 } from '../model/places.ts';
 import { hash, normal } from '../model/random.ts';
+import { type Range, rangeOf } from '../model/range.ts';
 import { effective, optionsOf, type Settings, valueWidth } from '../model/settings.ts';
-import { limit, type Placing, range, transpose } from './cells.ts';
+import { cellsIn, limit, type Placing, range, transpose } from './cells.ts';
 import { ofDistances } from './distances.ts';
 import { type Again, ofRotation } from './rotation.ts';
 import type { Around } from './spread.ts';
@@ -28,6 +29,8 @@ export interface Picture {
   readonly first: number;
   /** [rows, columns]. */
   readonly cells: Float32Array;
+  /** Of the cells. */
+  readonly range: Range;
   readonly columnName: 'position' | 'distance';
   readonly rowName: 'dimension' | 'pair' | 'head' | 'probe' | 'query';
   readonly cellName: string;
@@ -46,13 +49,18 @@ export interface Picture {
   readonly around?: Around;
 }
 
-function ofEmbeddings(place: Placing, encoding: Encoding, columns: number): Picture {
+function ofEmbeddings(
+  place: Placing,
+  encoding: Encoding,
+  columns: number,
+  spare: Float32Array | undefined,
+): Picture {
   // One row tells the width, before the whole is asked for.
-  const rows = encoding.table(place(0, 1)).shape[1] as number;
+  const rows = encoding.table(place(range(0, 1))).shape[1] as number;
   limit(rows * columns);
-  const { data } = encoding.table(place(0, columns));
-  const cells = new Float32Array(rows * columns);
-  transpose(
+  const { data } = encoding.table(place(range(0, columns)));
+  const cells = cellsIn(spare, rows * columns);
+  const reach = transpose(
     data,
     rows,
     Array.from({ length: rows }, (_, row) => row),
@@ -78,6 +86,7 @@ function ofEmbeddings(place: Placing, encoding: Encoding, columns: number): Pict
     rows,
     first: 0,
     cells,
+    range: reach,
     columnName: 'position',
     rowName: 'dimension',
     cellName: 'value',
@@ -98,11 +107,11 @@ function ofBias(
   encoding: Encoding,
   { query: index, keys: columns }: Surroundings,
 ): Picture {
-  const query = place(index, 1);
+  const query = place(range(index, 1));
   // One key tells the number of heads, before all keys are asked for.
-  const rows = encoding.bias(query, place(0, 1)).shape[0] as number;
+  const rows = encoding.bias(query, place(range(0, 1))).shape[0] as number;
   limit(rows * columns);
-  const { data } = encoding.bias(query, place(0, columns));
+  const { data } = encoding.bias(query, place(range(0, columns)));
   const cells = new Float32Array(rows * columns);
   for (let row = 0; row < rows; row += 1)
     for (let column = 0; column < columns; column += 1)
@@ -112,6 +121,7 @@ function ofBias(
     rows,
     first: index - columns + 1,
     cells,
+    range: rangeOf(cells),
     columnName: 'distance',
     rowName: 'head',
     cellName: 'bias',
@@ -154,8 +164,8 @@ function ofAttention(
     {
       weights: true,
       encoding,
-      queryPositions: place(index, 1),
-      keyPositions: place(0, columns),
+      queryPositions: place(range(index, 1)),
+      keyPositions: place(range(0, columns)),
     },
   );
   const cells = new Float32Array(rows * columns);
@@ -171,6 +181,7 @@ function ofAttention(
     rows,
     first: index - columns + 1,
     cells,
+    range: rangeOf(cells),
     columnName: 'distance',
     rowName: heads === undefined ? 'probe' : 'head',
     cellName: 'ln(weight × keys)',
@@ -185,14 +196,21 @@ function ofAttention(
   };
 }
 
-/** `head` counts only where an encoding turns every head in its own way; `spreading` asks for what other vectors would score. */
+export interface Wanted {
+  /** Counts only where an encoding turns every head in its own way. */
+  readonly head?: number;
+  /** Whether to tell what other vectors would score. */
+  readonly around?: boolean;
+  /** Cells of a picture that nobody looks at any more, to be written over. */
+  readonly spare?: Float32Array | undefined;
+}
+
 export function pictureOf(
   engine: Engine,
   info: EncodingInfo,
   settings: Settings,
   length: number,
-  head = 0,
-  spreading = false,
+  { head = 0, around: spreading = false, spare }: Wanted = {},
 ): Picture {
   const made: Again = (use) => withEncoding(engine, info.id, optionsOf(info, settings), use);
   return made((encoding) => {
@@ -200,9 +218,9 @@ export function pictureOf(
     const around = surroundings(info, settings, length);
     const columns = absolute ? tokensWithin(info, settings, length) : around.keys;
     const grid = gridOf(info, settings, columns);
-    const place: Placing = (first, count) => placesIn(info, grid, range(first, count));
+    const place: Placing = (indices) => placesIn(info, grid, indices);
     const picture = actsAt(info, 'embed')
-      ? ofEmbeddings(place, encoding, columns)
+      ? ofEmbeddings(place, encoding, columns, spare)
       : info.remapsDistance
         ? ofDistances(encoding, columns)
         : actsAt(info, 'rotate')
@@ -215,6 +233,7 @@ export function pictureOf(
               columns,
               head,
               spreading ? made : undefined,
+              spare,
             )
           : actsAt(info, 'score') && info.contentFree
             ? ofBias(place, encoding, around)

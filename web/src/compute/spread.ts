@@ -2,25 +2,22 @@
 // What two vectors may score at a distance, once their pairs of channels have turned: at most, and as a rule.
 import { hash, normal } from '../model/random.ts';
 
-/** What turning multiplies the product of a query's pair and a key's by, as a complex number. */
-export interface Turning {
-  readonly headDim: number;
-  readonly pairs: number;
-  readonly columns: number;
-  /** Writes that of every pair at a column: kept for all columns they would be 4 MB for 8192 of 32 pairs, made anew at each drawing. */
-  at(column: number, real: Float64Array, imaginary: Float64Array): void;
-}
+/** Writes what turning multiplies the product of a query's pair and a key's by, as a complex number for every pair at a place. */
+type Factors = (place: number, factors: Float64Array) => void;
+/** Turns at these places for as long as `score` takes: kept until it is asked for, rows of every column would be 2 MB at each step of a slider. */
+type Turn = <T>(places: Float64Array, score: (factors: Factors) => T) => T;
+/** Of the scores of random unit vectors, per column. */
 export interface Spread {
+  readonly mean: Float64Array;
+  readonly deviation: Float64Array;
+}
+export interface Around {
   /** Per column: |Σ exp(iωδ)| over the number of pairs, those that do not turn counted in. */
   readonly envelope: Float64Array;
-  /** Per column: of the scores of random unit vectors. Undefined where the head is too wide to draw them. */
-  readonly random: { readonly mean: Float64Array; readonly deviation: Float64Array } | undefined;
-}
-/** A spread takes as long as the picture it surrounds, so it is reckoned when it is first asked for. */
-export interface Around {
-  /** The columns at which random vectors are scored; on others stands what lies between. 0 where none are drawn. */
+  /** The columns at which random vectors are scored; on others stands what lies between. 0 where a head is too wide to draw them. */
   readonly scored: number;
-  spread(): Spread;
+  /** Reckoned when it is first asked for; undefined where no vectors are drawn. */
+  spread(): Spread | undefined;
 }
 
 export const draws = 2000;
@@ -28,21 +25,6 @@ export const draws = 2000;
 const widest = 256;
 /** The sums of a column take as long as a row of products, so where there are more columns these many stand for all. */
 const mostScored = 256;
-
-export function envelopeOf({ headDim, pairs, columns, at }: Turning): Float64Array {
-  const atRest = headDim / 2 - pairs;
-  const [real, imaginary] = [new Float64Array(pairs), new Float64Array(pairs)];
-  return Float64Array.from({ length: columns }, (_, column) => {
-    let x = atRest;
-    let y = 0;
-    at(column, real, imaginary);
-    for (let i = 0; i < pairs; i += 1) {
-      x += real[i] as number;
-      y += imaginary[i] as number;
-    }
-    return Math.sqrt(x * x + y * y) / (headDim / 2);
-  });
-}
 
 interface Moments {
   readonly headDim: number;
@@ -90,63 +72,62 @@ function momentsOf(headDim: number, pairs: number): Moments {
 
 let latest: Moments | undefined;
 
-/** Mean and deviation of the scores at one column, from what the draws sum to. */
-function scoresAt({ mean, products }: Moments, turning: Turning, column: number): [number, number] {
-  const { pairs } = turning;
+/** Mean and deviation of the scores where pairs are multiplied by these factors, after which stands 1 for what does not turn. */
+function scoresOf({ mean, products }: Moments, factors: Float64Array): [number, number] {
   const size = mean.length;
-  const turned = new Float64Array(size).fill(1);
-  const [real, imaginary] = [new Float64Array(pairs), new Float64Array(pairs)];
-  turning.at(column, real, imaginary);
-  for (let pair = 0; pair < pairs; pair += 1) {
-    turned[2 * pair] = real[pair] as number;
-    turned[2 * pair + 1] = imaginary[pair] as number;
-  }
   let first = 0;
   let second = 0;
   for (let i = 0; i < size; i += 1) {
-    const by = turned[i] as number;
+    const by = factors[i] as number;
     first += by * (mean[i] as number);
     let row = 0;
     for (let j = i; j < size; j += 1)
-      row += (products[i * size + j] as number) * (turned[j] as number);
+      row += (products[i * size + j] as number) * (factors[j] as number);
     second += by * row;
   }
   return [first, Math.sqrt(Math.max(0, second - first * first))];
 }
 
-function spreadOf(turning: Turning, scored: number): Spread {
-  const { headDim, pairs, columns } = turning;
-  const envelope = envelopeOf(turning);
-  if (scored === 0) return { envelope, random: undefined };
-  if (latest?.headDim !== headDim || latest.pairs !== pairs) latest = momentsOf(headDim, pairs);
+function scoresBetween(
+  moments: Moments,
+  places: Float64Array,
+  columns: number,
+  factors: Factors,
+): Spread {
   const mean = new Float64Array(columns);
   const deviation = new Float64Array(columns);
+  const at = new Float64Array(moments.mean.length).fill(1);
   let before = 0;
-  for (let i = 0; i < scored; i += 1) {
-    const column = scored === 1 ? 0 : Math.round((i * (columns - 1)) / (scored - 1));
-    const [middle, width] = scoresAt(latest, turning, column);
-    [mean[column], deviation[column]] = [middle, width];
+  places.forEach((column, i) => {
+    factors(i, at);
+    [mean[column], deviation[column]] = scoresOf(moments, at);
     for (let between = before + 1; between < column; between += 1) {
       const share = (between - before) / (column - before);
       for (const all of [mean, deviation])
         all[between] = (1 - share) * (all[before] as number) + share * (all[column] as number);
     }
     before = column;
-  }
-  return { envelope, random: { mean, deviation } };
+  });
+  return { mean, deviation };
 }
 
-/** `turn` gives what is turned to whoever needs it, for as long as that takes. */
-export function around(
-  { headDim, columns }: Pick<Turning, 'headDim' | 'columns'>,
-  turn: (use: (turning: Turning) => Spread) => Spread,
-): Around {
+export function around(headDim: number, pairs: number, envelope: Float64Array, turn: Turn): Around {
+  const columns = envelope.length;
   const scored = headDim > widest ? 0 : Math.min(columns, mostScored);
+  const reckoned = (): Spread => {
+    if (latest?.headDim !== headDim || latest.pairs !== pairs) latest = momentsOf(headDim, pairs);
+    const moments = latest;
+    const places = Float64Array.from({ length: scored }, (_, i) =>
+      scored === 1 ? 0 : Math.round((i * (columns - 1)) / (scored - 1)),
+    );
+    return turn(places, (factors) => scoresBetween(moments, places, columns, factors));
+  };
   let found: Spread | undefined;
   return {
+    envelope,
     scored,
     spread() {
-      found ??= turn((turning) => spreadOf(turning, scored));
+      if (scored > 0) found ??= reckoned();
       return found;
     },
   };

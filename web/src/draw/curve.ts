@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { renew, svg } from '../dom.ts';
+import { type Range, rangeOf } from '../model/range.ts';
 import { bandPath } from './band.ts';
 import type { Cursor, Window } from './cursor.ts';
 import { Kept } from './kept.ts';
-import { type Range, rangeOf } from './raster.ts';
 import { brief, ticks } from './scale.ts';
 import { Stage, type Steps } from './stage.ts';
 

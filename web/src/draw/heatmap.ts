@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { box, h, renew, setText, svg } from '../dom.ts';
 import type { ColourTable } from '../model/colour.ts';
+import type { Range } from '../model/range.ts';
 import type { Cursor, Window } from './cursor.ts';
-import { type Grid, paint, type Range } from './raster.ts';
+import { type Grid, paint } from './raster.ts';
 import { brief } from './scale.ts';
 import { Stage, type Steps } from './stage.ts';
 

@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { ColourTable } from '../model/colour.ts';
+import type { Range } from '../model/range.ts';
 
 export interface Grid {
   readonly columns: number;
   readonly rows: number;
   /** [rows, columns] */
   readonly cells: ArrayLike<number>;
-}
-export interface Range {
-  readonly low: number;
-  readonly high: number;
-}
-
-export function rangeOf(cells: ArrayLike<number>): Range {
-  let low = Number.POSITIVE_INFINITY;
-  let high = Number.NEGATIVE_INFINITY;
-  for (let i = 0; i < cells.length; i += 1) {
-    const value = cells[i] as number;
-    if (value < low) low = value;
-    if (value > high) high = value;
-  }
-  return low <= high ? { low, high } : { low: 0, high: 0 };
 }
 /** Less than this is rounding: stretched over all the colours it would look like a pattern. */
 const faintest = 1e-3;

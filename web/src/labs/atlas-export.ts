@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What leaves the atlas: the map and the curve on screen, each as numbers and as pictures.
 import type { Picture } from '../compute/picture.ts';
-import type { Spread } from '../compute/spread.ts';
+import type { Around } from '../compute/spread.ts';
 import { h } from '../dom.ts';
 import type { Window } from '../draw/cursor.ts';
-import { centred, paint, rangeOf } from '../draw/raster.ts';
+import { centred, paint } from '../draw/raster.ts';
 import type { Stage } from '../draw/stage.ts';
 import { diverging } from '../model/colour.ts';
 import type { EncodingInfo } from '../model/manifest.ts';
@@ -28,17 +28,17 @@ interface Column {
 }
 /** The curves, and what is drawn around them; that is reckoned only once somebody reads it. */
 function columnsOf({ curves, around }: Picture): Column[] {
-  const column = (name: string, of: (spread: Spread) => Float64Array | undefined): Column => ({
+  const column = (name: string, of: (around: Around) => Float64Array | undefined): Column => ({
     name,
-    at: (line) => around && of(around.spread())?.[line],
+    at: (line) => around && of(around)?.[line],
   });
   return [
     ...curves.map(({ name, values }) => ({ name, at: (line: number) => values[line] })),
     ...(around ? [column('envelope', ({ envelope }) => envelope)] : []),
     ...(around?.scored
       ? [
-          column('mean of random vectors', ({ random }) => random?.mean),
-          column('deviation of random vectors', ({ random }) => random?.deviation),
+          column('mean of random vectors', (around) => around.spread()?.mean),
+          column('deviation of random vectors', (around) => around.spread()?.deviation),
         ]
       : []),
   ];
@@ -106,7 +106,7 @@ function mapPng(shown: Shown): void {
     lines: remarks(shown),
     draw: (context, x, y, width, height) => {
       const canvas = h('canvas');
-      const range = centred(rangeOf(picture.cells));
+      const range = centred(picture.range);
       const colours = diverging(isDark());
       paint(canvas, picture, window.from, window.count, { width, height }, range, colours);
       context.imageSmoothingEnabled = false;

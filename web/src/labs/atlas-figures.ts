@@ -5,7 +5,7 @@ import type { Spread } from '../compute/spread.ts';
 import type { Window } from '../draw/cursor.ts';
 import type { CurveData } from '../draw/curve.ts';
 import type { HeatMapData } from '../draw/heatmap.ts';
-import { centred, rangeOf } from '../draw/raster.ts';
+import { centred } from '../draw/raster.ts';
 import { brief, grouped, ticks } from '../draw/scale.ts';
 import { diverging } from '../model/colour.ts';
 import type { EncodingInfo } from '../model/manifest.ts';
@@ -23,7 +23,7 @@ export function mapOf(
   dark: boolean,
 ): HeatMapData {
   const { columns, rows, first, cells } = picture;
-  const range = centred(rangeOf(cells));
+  const range = centred(picture.range);
   const wanted = Math.max(3, Math.floor(width / 80));
   const from = first + window.from;
   return {
@@ -48,8 +48,8 @@ export function mapOf(
 /** Kept, as the curve keeps what it has drawn of one: the same stands around several steps of a slider. */
 const bands = new WeakMap<Spread, NonNullable<CurveData['band']>>();
 function bandOf(spread: Spread | undefined): CurveData['band'] {
-  const { mean, deviation } = spread?.random ?? {};
-  if (!spread || !mean || !deviation) return undefined;
+  if (!spread) return undefined;
+  const { mean, deviation } = spread;
   const band = bands.get(spread) ?? {
     low: mean.map((value, i) => value - (deviation[i] as number)),
     high: mean.map((value, i) => value + (deviation[i] as number)),
@@ -69,7 +69,7 @@ export function curvesOf(
   const band = bandOf(spread);
   return {
     ...(band ? { band } : {}),
-    ...(spread ? { envelope: spread.envelope } : {}),
+    ...(picture.around ? { envelope: picture.around.envelope } : {}),
     ...(trained === undefined
       ? {}
       : { mark: { at: trained, name: `trained ${grouped(trained)}` } }),
@@ -86,9 +86,9 @@ export function curvesOf(
   };
 }
 
-/** What stands around the curve: of this picture once it is reckoned, until then what stood around the one before on the same axis. */
-export class Surroundings {
-  #last: { info: EncodingInfo; picture: Picture; spread: Spread } | undefined;
+/** The band around the curve: of this picture once it is reckoned, until then that of the one before on the same axis. */
+export class Bands {
+  #last: { info: EncodingInfo; picture: Picture; spread: Spread | undefined } | undefined;
 
   of(info: EncodingInfo, picture: Picture): Spread | undefined {
     const last = this.#last;

@@ -28,7 +28,7 @@ export function atlasQuestion(
     choices: ['Above', 'Not above'],
     answer: () => {
       const { settings, head } = store.get();
-      const picture = pictureOf(engine, info(), settings, far + 1, head);
+      const picture = pictureOf(engine, info(), settings, far + 1, { head });
       const value = picture.curves[0]?.values[far - picture.first] ?? Number.NaN;
       store.set({ length: far + 1 });
       return {

@@ -21,7 +21,7 @@ import { isDark, onTheme } from '../theme.ts';
 import { drawing } from '../view.ts';
 import { atlasCursor } from './atlas-cursor.ts';
 import { curveExports, mapExports, numbersOf, type Shown } from './atlas-export.ts';
-import { curvesOf, mapOf, Surroundings } from './atlas-figures.ts';
+import { Bands, curvesOf, mapOf } from './atlas-figures.ts';
 import { atlasListen } from './atlas-listen.ts';
 import { atlasQuestion } from './atlas-question.ts';
 import { facts } from './facts.ts';
@@ -56,12 +56,13 @@ export class AtlasLab {
   readonly #problem = h('p', { class: 'control-error figure-error', role: 'alert', hidden: true });
   readonly #facts = h('div', {});
   readonly #redraw = drawing(byId('atlas-body'), () => this.#draw());
-  /** Measured through attention, which takes as long as the map: it comes after that. */
-  readonly #redrawFacts = drawing(this.#facts, () => this.#drawFacts(), true);
-  /** As long again as the curve itself. */
-  readonly #redrawAround = drawing(this.#curves.stage.root, () => this.#drawAround(), true);
-  readonly #around = new Surroundings();
+  /** Measured through attention, which takes as long as the map. */
+  readonly #redrawFacts = drawing(this.#facts, () => this.#drawFacts(), 'rest');
+  readonly #redrawBand = drawing(this.#curves.stage.root, () => this.#drawBand(), 'rest');
+  readonly #bands = new Bands();
   #picture: Picture | undefined;
+  /** Cells of the picture before: what is shown stays whole where the next one fails halfway. */
+  #spare: Float32Array | undefined;
   #pictured: EncodingInfo | undefined;
   #factsOf = '';
 
@@ -198,14 +199,14 @@ export class AtlasLab {
     this.#curves.stage.root.classList.toggle('stale', problem !== undefined);
     if (!this.#picture) return;
     this.#show(state, info, this.#picture);
-    if (this.#picture.around) this.#redrawAround();
+    if (this.#picture.around?.scored) this.#redrawBand();
     this.#redrawFacts();
   }
-  #drawAround(): void {
+  #drawBand(): void {
     const state = this.store.get();
     const info = this.#pictured;
     if (!this.#picture || !info) return;
-    this.#around.reckon(info, this.#picture);
+    this.#bands.reckon(info, this.#picture);
     this.#showCurves(state, info, this.#picture);
   }
   #drawFacts(): void {
@@ -219,7 +220,13 @@ export class AtlasLab {
   /** Leaves in #picture what can be shown of this encoding: if need be the last values that worked, or its defaults. */
   #compute(state: State, info: EncodingInfo): Problem | undefined {
     try {
-      this.#picture = pictureOf(this.engine, info, state.settings, state.length, state.head, true);
+      const before = this.#picture?.cells;
+      this.#picture = pictureOf(this.engine, info, state.settings, state.length, {
+        head: state.head,
+        around: true,
+        spare: this.#spare,
+      });
+      this.#spare = before;
       this.#pictured = info;
       return undefined;
     } catch (error) {
@@ -230,7 +237,7 @@ export class AtlasLab {
   }
   #usual(info: EncodingInfo): Picture | undefined {
     try {
-      return pictureOf(this.engine, info, untouched, lengths.usual, 0, true);
+      return pictureOf(this.engine, info, untouched, lengths.usual, { around: true });
     } catch {
       // The message on screen is that of the visitor's own values; a second one would only hide it.
       return undefined;
@@ -266,8 +273,8 @@ export class AtlasLab {
     return map;
   }
   #showCurves({ settings, logarithmic }: State, info: EncodingInfo, picture: Picture): void {
-    const around = this.#around.of(info, picture);
-    this.#curves.show(curvesOf(info, settings, picture, logarithmic, around));
+    const spread = this.#bands.of(info, picture);
+    this.#curves.show(curvesOf(info, settings, picture, logarithmic, spread));
   }
 
   #point(speak = true): void {
@@ -302,7 +309,7 @@ export class AtlasLab {
   }
   /** What is on screen; nothing is, before the first picture that works. */
   #shown(): Shown | undefined {
-    for (const late of [this.#redraw, this.#redrawAround, this.#curves.stage.redraw]) late.now();
+    for (const late of [this.#redraw, this.#redrawBand, this.#curves.stage.redraw]) late.now();
     const state = this.store.get();
     const picture = this.#picture;
     if (!picture) return undefined;

@@ -3,11 +3,12 @@
 import { range } from '../compute/cells.ts';
 import { type Preference, preferenceInParts } from '../compute/preference.ts';
 import { box, byId, h, setHidden } from '../dom.ts';
-import { centred, paint, rangeOf } from '../draw/raster.ts';
+import { centred, paint } from '../draw/raster.ts';
 import { grouped } from '../draw/scale.ts';
 import { type Engine, manifest, problemOf } from '../engine.ts';
 import { diverging } from '../model/colour.ts';
 import { actsNowhere, type EncodingInfo, type Site } from '../model/manifest.ts';
+import { rangeOf } from '../model/range.ts';
 import { type Settings, untouched } from '../model/settings.ts';
 import { infoOf, type Store } from '../model/state.ts';
 import { PlotPanel } from '../parts/plot-panel.ts';
@@ -47,7 +48,7 @@ class Compare {
     'All tokens are one vector, so content prefers none: the curve says by how many logits attention prefers a token δ places back to the token itself. Mean of all heads, or of eight vectors; trained tables are random here.',
   );
   readonly #cards = box('compare-cards');
-  readonly #redraw = drawing(byId('compare'), () => this.#draw(), true);
+  readonly #redraw = drawing(byId('compare'), () => this.#draw(), 'after');
   /** Of each encoding as last drawn, since three of four stay the same while one changes. */
   readonly #kept = new Map<string, { settings: Settings; length: number; found: Preference }>();
 

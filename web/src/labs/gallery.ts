@@ -2,11 +2,12 @@
 // Every encoding as a small picture: the way into the atlas, and its overview.
 import { type Picture, pictureOf } from '../compute/picture.ts';
 import { box, h } from '../dom.ts';
-import { centred, paint, rangeOf } from '../draw/raster.ts';
+import { centred, paint } from '../draw/raster.ts';
 import { type Engine, manifest } from '../engine.ts';
 import { afterwards } from '../frames.ts';
 import { type ColourTable, diverging } from '../model/colour.ts';
 import type { EncodingInfo } from '../model/manifest.ts';
+import { rangeOf } from '../model/range.ts';
 import { untouched } from '../model/settings.ts';
 
 const columns = 48;

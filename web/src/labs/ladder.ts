@@ -35,7 +35,7 @@ export class LadderView {
       this.#panel.root,
       box('words-answer', box('what', h('h3', {}, 'What to notice'), this.#notice), this.#tiles),
     );
-    const redraw = drawing(this.root, () => this.draw(), true);
+    const redraw = drawing(this.root, () => this.draw(), 'after');
     store.subscribe((state, previous) => {
       if (
         state.encoding !== previous.encoding ||

@@ -3,9 +3,9 @@
 import { announce, box, h, setHidden, setText } from '../dom.ts';
 import { Cursor, Window } from '../draw/cursor.ts';
 import { HeatMap, Legend } from '../draw/heatmap.ts';
-import type { Range } from '../draw/raster.ts';
 import { labelsOf } from '../draw/scale.ts';
 import type { ColourTable } from '../model/colour.ts';
+import type { Range } from '../model/range.ts';
 
 export interface MapLook {
   readonly title: string;

@@ -100,7 +100,7 @@ class BeyondLab {
       };
     },
   });
-  readonly #redraw = drawing(byId('beyond-body'), () => this.#draw(), true);
+  readonly #redraw = drawing(byId('beyond-body'), () => this.#draw(), 'after');
   #found: Beyond | undefined;
   /** What that was found for. */
   #drawn: Setup | undefined;

@@ -40,7 +40,7 @@ class UseLab {
   readonly #form: ChoiceControl;
   readonly #code = h('code', {});
   readonly #note = h('p', { class: 'control-doc' });
-  readonly #redraw = drawing(byId('use-body'), () => void this.#draw(), true);
+  readonly #redraw = drawing(byId('use-body'), () => void this.#draw(), 'after');
 
   constructor(
     private readonly store: Store,

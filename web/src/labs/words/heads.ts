@@ -3,8 +3,9 @@
 import { mapOf } from '../../compute/weight-maps.ts';
 import type { Weights } from '../../compute/words.ts';
 import { box, h } from '../../dom.ts';
-import { paint, rangeOf } from '../../draw/raster.ts';
+import { paint } from '../../draw/raster.ts';
 import type { ColourTable } from '../../model/colour.ts';
+import { rangeOf } from '../../model/range.ts';
 
 export class Heads {
   readonly root = h('fieldset', { class: 'heads' }, h('legend', {}, 'Head'));

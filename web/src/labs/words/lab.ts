@@ -78,7 +78,7 @@ class WordsLab {
   #rigid: readonly [number, number] = [0, 0];
   readonly #redraw = drawing(byId('words-body'), () => this.#draw());
   /** 18 small maps, a table and a curve take longer than all before them, and can wait until the maps are seen. */
-  readonly #redrawRest = drawing(byId('words-body'), () => this.#rest(), true);
+  readonly #redrawRest = drawing(byId('words-body'), () => this.#rest(), 'after');
   #shown: Shown | undefined;
   /** What the parts below the maps show. */
   #below: { shown: Shown; place: number; head: number; found: Measured } | undefined;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three maps under one cursor: A, B, and what A has more than B.
-import { centred, type Range, rangeOf } from '../../draw/raster.ts';
+import { centred } from '../../draw/raster.ts';
 import { diverging, sequential } from '../../model/colour.ts';
+import { type Range, rangeOf } from '../../model/range.ts';
 import type { SquareMapsData } from '../../parts/square-maps.ts';
 import { percent } from './text.ts';
 

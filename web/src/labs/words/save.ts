@@ -2,9 +2,10 @@
 // What leaves the lab: every weight as CSV, the two maps as PNG.
 import type { Question, Weights } from '../../compute/words.ts';
 import { h } from '../../dom.ts';
-import { paint, rangeOf } from '../../draw/raster.ts';
+import { paint } from '../../draw/raster.ts';
 import { sequential } from '../../model/colour.ts';
 import type { EncodingInfo } from '../../model/manifest.ts';
+import { rangeOf } from '../../model/range.ts';
 import { csvOf } from '../../parts/number-table.ts';
 import { download, savePicture } from '../../parts/save.ts';
 import { isDark } from '../../theme.ts';

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+
+export interface Range {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** NaN counts as no number; of none at all, 0 to 0. */
+export function rangeOf(cells: ArrayLike<number>): Range {
+  let low = Number.POSITIVE_INFINITY;
+  let high = Number.NEGATIVE_INFINITY;
+  for (let i = 0; i < cells.length; i += 1) {
+    const value = cells[i] as number;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return low <= high ? { low, high } : { low: 0, high: 0 };
+}
