@@ -301,6 +301,51 @@ describe('Lab 1', () => {
     await end();
   });
 
+  it('never shows a curve in the envelope of another, and has its band once the hand rests', async () => {
+    const {
+      page,
+      complaints,
+      close: end,
+    } = await driver.open('?embed=atlas#v1&lab=atlas&enc=rope&len=512');
+    await settled(page);
+    const path = (look: string): Promise<string | null> =>
+      page.locator(`#atlas-curve path.${look}`).getAttribute('d');
+    const before = await path('band');
+    const pairs = await page.evaluate(async () => {
+      const slider = document.querySelector(
+        '#atlas [data-field="base"] input[type="range"]',
+      ) as HTMLInputElement;
+      const d = (look: string): string =>
+        document.querySelector(`#atlas-curve path.${look}`)?.getAttribute('d') ?? '';
+      const seen: [string, string][] = [];
+      for (let i = 0; i < 12; i += 1) {
+        slider.stepDown(20);
+        slider.dispatchEvent(new Event('input', { bubbles: true }));
+        await new Promise(requestAnimationFrame);
+        await new Promise((done) => setTimeout(done, 0));
+        seen.push([d('chosen'), d('envelope')]);
+      }
+      return seen;
+    });
+    const kinds = new Set(pairs.map(([curve]) => curve)).size;
+    expect(kinds).toBeGreaterThan(3);
+    expect(new Set(pairs.map(([, envelope]) => envelope)).size).toBe(kinds);
+    expect(new Set(pairs.map(String)).size).toBe(kinds);
+    await settled(page);
+    expect(await path('band')).not.toBe(before);
+    // As whoever comes by the link of it has it.
+    await page.locator('#atlas [data-field="base"] input[type="range"]').dispatchEvent('change');
+    await settled(page);
+    const again = await driver.open(`?embed=atlas${new URL(page.url()).hash}`);
+    await settled(again.page);
+    expect(await again.page.locator('#atlas-curve path.band').getAttribute('d')).toBe(
+      await path('band'),
+    );
+    expect([...complaints, ...again.complaints]).toEqual([]);
+    await again.close();
+    await end();
+  });
+
   it('draws eight thousand positions, windowed', async () => {
     const {
       page,

@@ -72,12 +72,59 @@ describe('what random vectors score', () => {
     },
   );
 
+  it.each([
+    ['half', 8],
+    ['interleaved', 8],
+    ['half', 4],
+  ])(
+    'has as envelope the magnitude of Σ exp(iωδ), %s with %i channels that turn',
+    (layout, rotaryDim) => {
+      const turning = Array.from(
+        { length: rotaryDim / 2 },
+        (_, i) => 100 ** ((-2 * i) / rotaryDim),
+      );
+      const frequencies = [...turning, ...Array<number>((8 - rotaryDim) / 2).fill(0)];
+      const settings = small({ layout, rotaryDim, base: 100 });
+      const { around, curves } = pictureOf(engine, infoOf('rope'), settings, 50, { around: true });
+      const sum = (of: (angle: number) => number, distance: number): number =>
+        frequencies.reduce((all, frequency) => all + of(frequency * distance), 0) / 4;
+      for (let distance = 0; distance < 50; distance += 1) {
+        const [real, imaginary] = [sum(Math.cos, distance), sum(Math.sin, distance)];
+        expect(around?.envelope[distance], `${distance}`).toBeCloseTo(
+          Math.hypot(real, imaginary),
+          6,
+        );
+        expect(curves[0]?.values[distance], `${distance}`).toBeCloseTo(real, 6);
+      }
+    },
+  );
+
   it('is left out where a head is too wide, and not reckoned where nobody asks', () => {
     const wide = { ...untouched, fields: { headDim: 512 } };
     const { around } = pictureOf(engine, infoOf('rope'), wide, 4, { around: true });
     expect(around?.spread()).toBeUndefined();
     expect(around?.envelope).toHaveLength(4);
     expect(pictureOf(engine, infoOf('rope'), untouched, 4).around).toBeUndefined();
+  });
+});
+
+describe('the cells of a picture', () => {
+  const numbersOf = ({ cells, range, curves }: Picture) => [
+    [...cells],
+    range,
+    curves.map(({ values }) => [...values]),
+  ];
+  it.each(manifest.map(({ id }) => id))('of %s are written over those of another', (id) => {
+    const fresh = pictureOf(engine, infoOf(id), untouched, 40);
+    const spare = new Float32Array(fresh.cells.length).fill(Number.NaN);
+    expect(numbersOf(pictureOf(engine, infoOf(id), untouched, 40, { spare }))).toEqual(
+      numbersOf(fresh),
+    );
+    expect(fresh.range.low).toBe(Math.min(...fresh.cells));
+    expect(fresh.range.high).toBe(Math.max(...fresh.cells));
+    const other = new Float32Array(fresh.cells.length + 1).fill(7);
+    pictureOf(engine, infoOf(id), untouched, 40, { spare: other });
+    expect(other.every((cell) => cell === 7)).toBe(true);
   });
 });
 

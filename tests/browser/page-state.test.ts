@@ -316,6 +316,8 @@ describe('the state in the browser', () => {
   it('makes one step of a drag, not one of every pixel', async () => {
     const { page, close } = await driver.open('#v1&lab=atlas');
     const slider = page.locator('[data-field="base"] input[type="range"]');
+    // A link holds its place while labs load, until somebody scrolls.
+    await page.mouse.wheel(0, 1);
     await slider.scrollIntoViewIfNeeded();
     await settled(page);
     const before = await page.evaluate(() => history.length);

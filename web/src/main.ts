@@ -42,12 +42,15 @@ function explain(text: string): void {
 /** How often the visitor has gone somewhere: a lab that took its time does not call back who has gone on since. */
 let journeys = 0;
 
+/** Asked for once: Chromium keeps every query that it was ever asked. */
+const still = matchMedia('(prefers-reduced-motion: reduce)');
+
 /** A link of the bar goes to a lab and says so in the state; a plain anchor would wipe the state from the address. */
 async function goTo(id: string, store: Store, lazy: LazyLabs): Promise<void> {
   journeys += 1;
   const journey = journeys;
   if (isLab(id)) store.set({ lab: id });
-  const behavior = matchMedia('(prefers-reduced-motion: reduce)').matches ? 'auto' : 'smooth';
+  const behavior = still.matches ? 'auto' : 'smooth';
   byId(id).scrollIntoView({ behavior });
   // What loads on the way moves the place that was asked for.
   await lazy.open(id);

@@ -35,7 +35,7 @@ function readGrown(
     const found = transpose(rows, width, firsts, cells, columns);
     const length = rows[0] as number;
     for (let i = 0; i < cells.length; i += 1) cells[i] = (cells[i] as number) / length;
-    return { low: found.low / length, high: found.high / length };
+    return { low: Math.fround(found.low / length), high: Math.fround(found.high / length) };
   });
   const ones = new Float32Array(pairs.headDim).fill(1);
   const key = turner.key(encoding, ones);

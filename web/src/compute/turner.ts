@@ -14,8 +14,8 @@ type Held = ReturnType<Engine['tensor']>;
 /** In numbers: what is made and cleared faster than anybody sees is not kept. */
 const worthKeeping = 1 << 18;
 
-/** A large tensor, for the next picture of the same size: 2 MB made and cleared anew take 0.5 ms of a step of a slider. */
-class Kept {
+/** A large tensor, for the next picture of the same size: a step of a slider would clear 2 MB and write them again. */
+class KeptTensor {
   #engine: Engine | undefined;
   #tensor: Held | undefined;
 
@@ -38,8 +38,8 @@ class Kept {
     return work(this.#tensor as Held);
   }
 }
-const sources = new Kept();
-const results = new Kept();
+const sources = new KeptTensor();
+const results = new KeptTensor();
 
 export class Turner {
   readonly width: number;

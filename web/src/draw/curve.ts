@@ -3,7 +3,7 @@ import { renew, svg } from '../dom.ts';
 import { type Range, rangeOf } from '../model/range.ts';
 import { bandPath } from './band.ts';
 import type { Cursor, Window } from './cursor.ts';
-import { Kept } from './kept.ts';
+import { Drawn, Kept } from './kept.ts';
 import { brief, ticks } from './scale.ts';
 import { Stage, type Steps } from './stage.ts';
 
@@ -24,6 +24,12 @@ export interface CurveData {
   /** A distance with a name. */
   readonly mark?: { readonly at: number; readonly name: string };
   readonly label: string;
+}
+
+/** Where a column and a value stand in the figure. */
+interface Place {
+  x(column: number): number;
+  y(value: number): number;
 }
 
 const mostPoints = 2000;
@@ -65,6 +71,11 @@ export function decimated(
 
 export class Curves {
   readonly stage: Stage;
+  readonly #still = svg('g');
+  readonly #marks = svg('g');
+  readonly #notes = svg('g');
+  readonly #drawn = new Drawn();
+  #place: Place = { x: () => 0, y: () => 0 };
   readonly #paths = new Kept<string>();
   readonly #ranges = new Kept<Range>();
   #data: CurveData | undefined;
@@ -82,6 +93,7 @@ export class Curves {
       () => ({ column: (this.#data?.columns ?? 1) - 1, row: (this.#data?.curves.length ?? 1) - 1 }),
       steps,
     );
+    this.stage.overlay.append(this.#still, this.#marks, this.#notes);
     cursor.subscribe(this.stage.redraw);
   }
 
@@ -112,7 +124,31 @@ export class Curves {
   #draw(): void {
     const data = this.#data;
     if (!data) return;
-    const { frame, overlay, size } = this.stage;
+    const { from, count } = this.window;
+    const { width, height } = this.stage.size;
+    const chosen = data.perRow ? Math.min(this.cursor.row, data.curves.length - 1) : 0;
+    const ratio = globalThis.devicePixelRatio || 1;
+    if (this.#drawn.differs(data, from, count, width, height, chosen, ratio))
+      this.#place = this.#drawStill(data, chosen, ratio);
+    renew(this.#marks, ...this.#cursorMarks(data, chosen));
+  }
+
+  #cursorMarks(data: CurveData, chosen: number): SVGElement[] {
+    const { column, active } = this.cursor;
+    const { from, count } = this.window;
+    if (!active || column < from || column >= from + count) return [];
+    const { top, height } = this.stage.frame;
+    const x = this.#place.x(column);
+    const y = this.#place.y((data.curves[chosen]?.values[column] as number) ?? 0);
+    return [
+      svg('path', { class: 'cross', d: `M${x} ${top}V${top + height}` }),
+      svg('circle', { class: 'dot', cx: x, cy: y, r: 5 }),
+    ];
+  }
+
+  /** All but the cursor. */
+  #drawStill(data: CurveData, chosen: number, ratio: number): Place {
+    const { frame, size } = this.stage;
     const { from, count } = this.window;
     let low = data.baseline;
     let high = data.baseline;
@@ -179,13 +215,12 @@ export class Curves {
     );
     marks.push(svg('text', { class: 'axis', x: frame.left, y: 15 }, `${data.name} ↑`));
 
-    const chosen = data.perRow ? Math.min(this.cursor.row, data.curves.length - 1) : 0;
     const order = data.curves
       .map((_, i) => i)
       .sort((a, b) => Number(a === chosen) - Number(b === chosen));
     const { left, top, width, height } = frame;
     // The lowest and the highest under each pixel are all that can be seen.
-    const most = Math.min(mostPoints, 2 * Math.ceil(width * (globalThis.devicePixelRatio || 1)));
+    const most = Math.min(mostPoints, 2 * Math.ceil(width * ratio));
     const budget = Math.max(200, Math.floor(most / data.curves.length));
     const place = [from, count, start, end, low, high, left, top, width, height, budget];
     const line = (values: Float64Array, look: string, most = budget): void => {
@@ -244,19 +279,9 @@ export class Curves {
         ),
       );
     }
-    const { column, active } = this.cursor;
-    if (active && column >= from && column < from + count) {
-      marks.push(svg('path', { class: 'cross', d: `M${x(column)} ${frame.top}V${bottom}` }));
-      marks.push(
-        svg('circle', {
-          class: 'dot',
-          cx: x(column),
-          cy: y((data.curves[chosen]?.values[column] as number) ?? 0),
-          r: 5,
-        }),
-      );
-    }
-    renew(overlay, ...marks, ...notes);
+    renew(this.#still, ...marks);
+    renew(this.#notes, ...notes);
+    return { x, y };
   }
 
   #distances(data: CurveData, width: number): number[] {

@@ -3,6 +3,7 @@ import { box, h, renew, setText, svg } from '../dom.ts';
 import type { ColourTable } from '../model/colour.ts';
 import type { Range } from '../model/range.ts';
 import type { Cursor, Window } from './cursor.ts';
+import { Drawn } from './kept.ts';
 import { type Grid, paint } from './raster.ts';
 import { brief } from './scale.ts';
 import { Stage, type Steps } from './stage.ts';
@@ -32,7 +33,10 @@ export class HeatMap {
   readonly stage: Stage;
   readonly #canvas = h('canvas', { class: 'cells', 'aria-hidden': 'true' });
   #data: HeatMapData | undefined;
-  #painted = '';
+  readonly #names = svg('g');
+  readonly #marks = svg('g');
+  readonly #painted = new Drawn();
+  readonly #named = new Drawn();
 
   constructor(
     private readonly cursor: Cursor,
@@ -52,12 +56,12 @@ export class HeatMap {
       steps,
     );
     this.stage.root.prepend(this.#canvas);
+    this.stage.overlay.append(this.#names, this.#marks);
     cursor.subscribe(this.stage.redraw);
   }
 
   show(data: HeatMapData): void {
     this.#data = data;
-    this.#painted = '';
     this.stage.describe(data.label);
     this.stage.redraw();
   }
@@ -65,7 +69,7 @@ export class HeatMap {
   #draw(): void {
     const data = this.#data;
     if (!data) return;
-    const { frame, overlay, size } = this.stage;
+    const { frame, size } = this.stage;
     const { from, count } = this.window;
     const longest = data.rowTicks.reduce((most, tick) => Math.max(most, tick.text.length), 1);
     const below = data.upright
@@ -77,36 +81,46 @@ export class HeatMap {
     frame.height = Math.max(1, size.height - frame.top - Math.min(below, 90) - 4);
     this.#place();
 
-    const box = `${from}:${count}:${frame.width}:${frame.height}`;
-    if (this.#painted !== box) {
-      this.#painted = box;
-      const ratio = globalThis.devicePixelRatio || 1;
+    const ratio = globalThis.devicePixelRatio || 1;
+    const { cells, range, colours } = data;
+    const shown = [cells, range.low, range.high, colours, data.columns, data.rows];
+    if (this.#painted.differs(...shown, from, count, frame.width, frame.height, ratio))
       paint(
         this.#canvas,
         data,
         from,
         count,
         { width: frame.width * ratio, height: frame.height * ratio },
-        data.range,
-        data.colours,
+        range,
+        colours,
       );
-    }
-    const x = (column: number): number =>
-      frame.left + ((column - from + 0.5) / count) * frame.width;
-    const y = (row: number): number => frame.top + ((row + 0.5) / data.rows) * frame.height;
+    const { columns, rows, columnTicks, rowTicks, columnName, rowName, chosenRow, upright } = data;
+    // By what they say: the cells change at every step of a slider, and their names do not.
+    const said = [columns, rows, columnTicks, rowTicks, columnName, rowName, chosenRow, upright];
+    if (this.#named.differs(JSON.stringify([...said, frame, from, count])))
+      renew(this.#names, ...this.#axes(data));
+    renew(this.#marks, ...this.#cursorMarks(data));
+  }
+
+  #x(column: number): number {
+    const { frame } = this.stage;
+    const { from, count } = this.window;
+    return frame.left + ((column - from + 0.5) / count) * frame.width;
+  }
+  #y(row: number, { rows }: HeatMapData): number {
+    const { frame } = this.stage;
+    return frame.top + ((row + 0.5) / rows) * frame.height;
+  }
+
+  #axes(data: HeatMapData): SVGElement[] {
+    const { frame } = this.stage;
+    const { from, count } = this.window;
     const bottom = frame.top + frame.height;
-    const marks: SVGElement[] = [
-      svg('rect', {
-        class: 'frame',
-        x: frame.left,
-        y: frame.top,
-        width: frame.width,
-        height: frame.height,
-      }),
-    ];
+    const { left, top, width, height } = frame;
+    const marks: SVGElement[] = [svg('rect', { class: 'frame', x: left, y: top, width, height })];
     for (const tick of data.columnTicks) {
       if (tick.at < from || tick.at >= from + count) continue;
-      const at = x(tick.at);
+      const at = this.#x(tick.at);
       marks.push(
         data.upright
           ? svg(
@@ -123,72 +137,46 @@ export class HeatMap {
           'text',
           {
             class: `tick end${tick.at === data.chosenRow ? ' chosen' : ''}`,
-            x: frame.left - 7,
-            y: y(tick.at) + 4.5,
+            x: left - 7,
+            y: this.#y(tick.at, data) + 4.5,
           },
           tick.text,
         ),
       );
     marks.push(
-      svg(
-        'text',
-        { class: 'axis end', x: frame.left + frame.width, y: 15 },
-        `${data.columnName} →`,
-      ),
+      svg('text', { class: 'axis end', x: left + width, y: 15 }, `${data.columnName} →`),
+      svg('text', { class: 'axis', x: left, y: 15 }, `${data.rowName} ↓`),
     );
-    marks.push(svg('text', { class: 'axis', x: frame.left, y: 15 }, `${data.rowName} ↓`));
     if (!this.window.whole) {
-      const scale = frame.width / data.columns;
+      const scale = width / data.columns;
+      const part = { x: left + from * scale, width: Math.max(4, count * scale) };
+      const line = { y: bottom + 1, height: 3 };
       marks.push(
-        svg('rect', {
-          class: 'overview',
-          x: frame.left,
-          y: bottom + 1,
-          width: frame.width,
-          height: 3,
-        }),
-      );
-      marks.push(
-        svg('rect', {
-          class: 'overview-part',
-          x: frame.left + from * scale,
-          y: bottom + 1,
-          width: Math.max(4, count * scale),
-          height: 3,
-        }),
+        svg('rect', { class: 'overview', x: left, width, ...line }),
+        svg('rect', { class: 'overview-part', ...part, ...line }),
       );
     }
     if (data.chosenRow !== undefined)
       marks.push(
-        ...outlined(
-          frame.left,
-          frame.top + (data.chosenRow / data.rows) * frame.height,
-          frame.width,
-          frame.height / data.rows,
-        ),
+        ...outlined(left, top + (data.chosenRow / data.rows) * height, width, height / data.rows),
       );
-    if (this.cursor.active && this.cursor.column >= from && this.cursor.column < from + count) {
-      marks.push(
-        svg('path', { class: 'halo', d: this.#cross(x, y) }),
-        svg('path', { class: 'cross', d: this.#cross(x, y) }),
-      );
-      const width = Math.max(7, frame.width / count);
-      const height = Math.max(7, frame.height / data.rows);
-      marks.push(
-        ...outlined(
-          x(this.cursor.column) - width / 2,
-          y(this.cursor.row) - height / 2,
-          width,
-          height,
-        ),
-      );
-    }
-    renew(overlay, ...marks);
+    return marks;
   }
 
-  #cross(x: (column: number) => number, y: (row: number) => number): string {
-    const { frame } = this.stage;
-    return `M${x(this.cursor.column)} ${frame.top}V${frame.top + frame.height}M${frame.left} ${y(this.cursor.row)}H${frame.left + frame.width}`;
+  #cursorMarks(data: HeatMapData): SVGElement[] {
+    const { from, count } = this.window;
+    const { active, column, row } = this.cursor;
+    if (!active || column < from || column >= from + count) return [];
+    const { left, top, width, height } = this.stage.frame;
+    const [x, y] = [this.#x(column), this.#y(row, data)];
+    const cross = `M${x} ${top}V${top + height}M${left} ${y}H${left + width}`;
+    const wide = Math.max(7, width / count);
+    const tall = Math.max(7, height / data.rows);
+    return [
+      svg('path', { class: 'halo', d: cross }),
+      svg('path', { class: 'cross', d: cross }),
+      ...outlined(x - wide / 2, y - tall / 2, wide, tall),
+    ];
   }
 
   #place(): void {

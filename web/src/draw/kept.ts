@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was made of values. The line of 2,000 points takes 1 ms to choose and write down; a cursor that moves, or a neighbour that
-// changes, leaves it as it was.
+// What need not be made again.
 
+/** What something on screen was last drawn from. */
+export class Drawn {
+  #from: readonly unknown[] = [];
+
+  /** Whether it has to be drawn anew, which it is taken to be. */
+  differs(...from: readonly unknown[]): boolean {
+    const same = this.#from.length === from.length && from.every((one, i) => one === this.#from[i]);
+    this.#from = from;
+    return !same;
+  }
+}
+
+/** What was made of values: the line of 2,000 points takes 1 ms to choose and write down, and a cursor that moves leaves it as it was. */
 export class Kept<T> {
   readonly #kept = new WeakMap<object, { place: readonly unknown[]; made: T }>();
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lab 1: every encoding of the manifest as a picture and a curve, with one cursor through both.
-import { type Picture, pictureOf } from '../compute/picture.ts';
+import type { Picture } from '../compute/picture.ts';
 import { announce, box, byId, h, renew, setHidden, setText } from '../dom.ts';
 import { Window } from '../draw/cursor.ts';
 import { Curves } from '../draw/curve.ts';
 import { HeatMap, type HeatMapData, Legend } from '../draw/heatmap.ts';
 import { exact } from '../draw/scale.ts';
-import { type Engine, manifest, type Problem, problemOf } from '../engine.ts';
+import { type Engine, manifest } from '../engine.ts';
 import type { EncodingInfo } from '../model/manifest.ts';
 import { untouched } from '../model/settings.ts';
 import { infoOf, lengths, type State, type Store } from '../model/state.ts';
@@ -23,6 +23,7 @@ import { atlasCursor } from './atlas-cursor.ts';
 import { curveExports, mapExports, numbersOf, type Shown } from './atlas-export.ts';
 import { Bands, curvesOf, mapOf } from './atlas-figures.ts';
 import { atlasListen } from './atlas-listen.ts';
+import { Pictured } from './atlas-picture.ts';
 import { atlasQuestion } from './atlas-question.ts';
 import { facts } from './facts.ts';
 import { Gallery } from './gallery.ts';
@@ -60,16 +61,14 @@ export class AtlasLab {
   readonly #redrawFacts = drawing(this.#facts, () => this.#drawFacts(), 'rest');
   readonly #redrawBand = drawing(this.#curves.stage.root, () => this.#drawBand(), 'rest');
   readonly #bands = new Bands();
-  #picture: Picture | undefined;
-  /** Cells of the picture before: what is shown stays whole where the next one fails halfway. */
-  #spare: Float32Array | undefined;
-  #pictured: EncodingInfo | undefined;
+  readonly #pictured: Pictured;
   #factsOf = '';
 
   constructor(
     private readonly engine: Engine,
     private readonly store: Store,
   ) {
+    this.#pictured = new Pictured(engine);
     this.#gallery = new Gallery(engine, (id) => store.set({ encoding: id, settings: untouched }));
     this.#controls = new EncodingControls(
       () => store.get().settings,
@@ -158,6 +157,10 @@ export class AtlasLab {
     offer('atlas', () => this.#code());
   }
 
+  get #picture(): Picture | undefined {
+    return this.#pictured.picture;
+  }
+
   #code(): string {
     this.#redraw.now();
     const state = this.store.get();
@@ -184,7 +187,7 @@ export class AtlasLab {
     this.#length.show(state.length, state.length === lengths.usual);
     this.#logarithmic.show(state.logarithmic, true);
     setText(this.#title, info.title);
-    const problem = this.#compute(state, info);
+    const problem = this.#pictured.compute(state, info);
     const shown = this.#controls.show(info, state.settings, problem);
     // Too long a table is cured by its size or by the length; both controls say so.
     this.#length.problem(problem?.field === 'positions' ? problem.message : undefined);
@@ -204,7 +207,7 @@ export class AtlasLab {
   }
   #drawBand(): void {
     const state = this.store.get();
-    const info = this.#pictured;
+    const { info } = this.#pictured;
     if (!this.#picture || !info) return;
     this.#bands.reckon(info, this.#picture);
     this.#showCurves(state, info, this.#picture);
@@ -215,33 +218,6 @@ export class AtlasLab {
     const key = JSON.stringify([info.id, settings]);
     if (key !== this.#factsOf) renew(this.#facts, facts(this.engine, info, settings));
     this.#factsOf = key;
-  }
-
-  /** Leaves in #picture what can be shown of this encoding: if need be the last values that worked, or its defaults. */
-  #compute(state: State, info: EncodingInfo): Problem | undefined {
-    try {
-      const before = this.#picture?.cells;
-      this.#picture = pictureOf(this.engine, info, state.settings, state.length, {
-        head: state.head,
-        around: true,
-        spare: this.#spare,
-      });
-      this.#spare = before;
-      this.#pictured = info;
-      return undefined;
-    } catch (error) {
-      if (this.#pictured !== info) this.#picture = this.#usual(info);
-      this.#pictured = info;
-      return problemOf(error);
-    }
-  }
-  #usual(info: EncodingInfo): Picture | undefined {
-    try {
-      return pictureOf(this.engine, info, untouched, lengths.usual, { around: true });
-    } catch {
-      // The message on screen is that of the visitor's own values; a second one would only hide it.
-      return undefined;
-    }
   }
 
   /** The same picture again, in another window. */

@@ -3,21 +3,24 @@
 import { mapOf } from '../../compute/weight-maps.ts';
 import type { Weights } from '../../compute/words.ts';
 import { box, h } from '../../dom.ts';
+import { Drawn } from '../../draw/kept.ts';
 import { paint } from '../../draw/raster.ts';
 import type { ColourTable } from '../../model/colour.ts';
 import { rangeOf } from '../../model/range.ts';
 
 export class Heads {
   readonly root = h('fieldset', { class: 'heads' }, h('legend', {}, 'Head'));
-  #items: { input: HTMLInputElement; canvases: HTMLCanvasElement[] }[] = [];
+  #items: { input: HTMLInputElement; maps: { canvas: HTMLCanvasElement; drawn: Drawn }[] }[] = [];
 
   constructor(private readonly choose: (head: number) => void) {}
 
   show(weights: readonly Weights[], heads: number, chosen: number, colours: ColourTable): void {
     if (this.#items.length !== heads + 1) this.#build(heads);
-    this.#items.forEach(({ input, canvases }, i) => {
+    this.#items.forEach(({ input, maps }, i) => {
       input.checked = i - 1 === chosen;
-      canvases.forEach((canvas, which) => {
+      maps.forEach(({ canvas, drawn }, which) => {
+        // Of two encodings one often stays.
+        if (!drawn.differs(weights[which], colours)) return;
         const cells = mapOf(weights[which] as Weights, heads, i - 1);
         const count = Math.round(Math.sqrt(cells.length));
         const size = { width: 96, height: 96 };
@@ -47,16 +50,24 @@ export class Heads {
       });
       return {
         input,
-        canvases: [0, 1].map(() => h('canvas', { class: 'head-map', 'aria-hidden': 'true' })),
+        maps: [0, 1].map(() => ({
+          canvas: h('canvas', { class: 'head-map', 'aria-hidden': 'true' }),
+          drawn: new Drawn(),
+        })),
       };
     });
     this.root.replaceChildren(
       h('legend', {}, 'Head: A above, B below'),
-      ...this.#items.map(({ input, canvases }, i) =>
+      ...this.#items.map(({ input, maps }, i) =>
         box(
           'head-item',
           input,
-          h('label', { for: input.id }, ...canvases, h('span', {}, i === 0 ? 'Mean' : String(i))),
+          h(
+            'label',
+            { for: input.id },
+            ...maps.map(({ canvas }) => canvas),
+            h('span', {}, i === 0 ? 'Mean' : String(i)),
+          ),
         ),
       ),
     );

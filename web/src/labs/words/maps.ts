@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three maps under one cursor: A, B, and what A has more than B.
+import { Kept } from '../../draw/kept.ts';
 import { centred } from '../../draw/raster.ts';
 import { diverging, sequential } from '../../model/colour.ts';
 import { type Range, rangeOf } from '../../model/range.ts';
@@ -15,11 +16,18 @@ export interface MapsData {
   readonly dark: boolean;
 }
 
+/** Of two encodings one often stays. */
+const kept = new Kept<Range>();
+
 export function mapsOf({ words, a, b, names, place, dark }: MapsData): SquareMapsData {
   const difference = new Float32Array(a.length);
   for (let i = 0; i < a.length; i += 1) difference[i] = (a[i] as number) - (b[i] as number);
   const plain = sequential(dark);
-  const ranges = [a, b, difference].map(rangeOf) as [Range, Range, Range];
+  const ranges = [
+    kept.of(a, [], () => rangeOf(a)),
+    kept.of(b, [], () => rangeOf(b)),
+    rangeOf(difference),
+  ] as const;
   // One scale for both, so that equal shades are equal weights.
   const range = { low: 0, high: Math.max(ranges[0].high, ranges[1].high, 1e-9) };
   const label = (title: string, { low, high }: Range): string =>
