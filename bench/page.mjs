@@ -32,6 +32,7 @@ const browser = await driver.launch({ executablePath: chromium, args: flags });
 
 const rows = [];
 const whole = (value) => `${Math.round(value)} ms`;
+const megabytes = (bytes) => `${bytes < 0 ? '−' : '+'}${(Math.abs(bytes) / 1e6).toFixed(2)} MB`;
 const seconds = (value) => `${(value / 1000).toFixed(2)} s`;
 /** A budget that something exceeds says so in its own row. */
 function row(budget, shown, within, note = '') {
@@ -155,7 +156,7 @@ await part('training', async () => {
   );
 });
 await part('memory', async () => {
-  const { after, points, slope } = await memory(browser, address, minutes, (line) =>
+  const { after, points, slope, grown } = await memory(browser, address, minutes, (line) =>
     console.log(`      ${line}`),
   );
   row(
@@ -169,7 +170,7 @@ await part('memory', async () => {
       'memory: no trend',
       `${slope.toFixed(1)} MB an hour`,
       Math.abs(slope) < 6,
-      `${minutes} minutes of use, ${points[0][1].toFixed(0)} MB at the start, ${points.at(-1)[1].toFixed(0)} at the end`,
+      `${minutes} minutes of use, ${points[0][1].toFixed(1)} MB at the start, ${points.at(-1)[1].toFixed(1)} at the end; in the last three quarters objects and buffers of the page ${megabytes(grown.page)}, compiled code ${megabytes(grown.code)}, what the browser keeps ${megabytes(grown.browser)}`,
     );
 });
 await browser.close();

@@ -13,6 +13,32 @@ async function held(client) {
   return usedSize + embedderHeapUsedSize + backingStorageSize;
 }
 
+/** Bytes by whose they are: of the page (its objects and buffers), code that the engine compiled, and what the browser keeps beside it. */
+async function heap(client) {
+  const chunks = [];
+  const take = ({ chunk }) => chunks.push(chunk);
+  client.on('HeapProfiler.addHeapSnapshotChunk', take);
+  await client.send('HeapProfiler.takeHeapSnapshot', { reportProgress: false });
+  client.off('HeapProfiler.addHeapSnapshotChunk', take);
+  const { snapshot, nodes, strings } = JSON.parse(chunks.join(''));
+  const fields = snapshot.meta.node_fields;
+  const [type, name, size] = ['type', 'name', 'self_size'].map((one) => fields.indexOf(one));
+  const types = snapshot.meta.node_types[type];
+  const sums = { page: 0, code: 0, browser: 0 };
+  for (let at = 0; at < nodes.length; at += fields.length) {
+    const kind = types[nodes[at + type]];
+    const called = strings[nodes[at + name]];
+    const whose =
+      kind === 'code'
+        ? 'code'
+        : ['native', 'hidden', 'synthetic'].includes(kind) && !called.endsWith('ArrayBufferData')
+          ? 'browser'
+          : 'page';
+    sums[whose] += nodes[at + size];
+  }
+  return sums;
+}
+
 async function visit(page, lab) {
   await page.evaluate((id) => document.querySelector(`.bar-nav a[href="#${id}"]`).click(), lab);
   await page.waitForSelector(`#${lab}:not(.lazy:not([data-loaded]))`);
@@ -54,7 +80,7 @@ async function use(page, turn) {
   await visit(page, 'use');
 }
 
-/** MB after every lab was opened, and its slope in MB an hour over so many minutes of use. */
+/** MB after every lab was opened, its slope in MB an hour over so many minutes of use, and bytes by whose they are over the last three quarters. */
 export async function memory(browser, address, minutes, say) {
   const context = await browser.newContext({
     viewport: { width: 1440, height: 900 },
@@ -67,6 +93,7 @@ export async function memory(browser, address, minutes, say) {
   for (const lab of labs) await visit(page, lab);
   const after = await held(client);
   const points = [];
+  let before;
   const begun = performance.now();
   for (let turn = 0; minutes > 0; turn += 1) {
     await use(page, turn);
@@ -76,11 +103,17 @@ export async function memory(browser, address, minutes, say) {
       points.push([at, (await held(client)) / 1e6]);
       say(`${at.toFixed(1)} min: ${points.at(-1)[1].toFixed(1)} MB`);
     }
+    if (at >= minutes / 4) before ??= await heap(client);
     if (at >= minutes) break;
   }
+  const grown = before && minus(await heap(client), before);
   await context.close();
-  return { after: after / 1e6, points, slope: slopeOf(points.slice(Math.ceil(points.length / 4))) };
+  const slope = slopeOf(points.slice(Math.ceil(points.length / 4)));
+  return { after: after / 1e6, points, slope, grown };
 }
+
+const minus = (now, before) =>
+  Object.fromEntries(Object.entries(now).map(([name, size]) => [name, size - before[name]]));
 
 /** Least squares, in MB an hour. */
 function slopeOf(points) {
