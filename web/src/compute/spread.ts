@@ -4,7 +4,7 @@ import { hash, normal } from '../model/random.ts';
 
 /** Writes what turning multiplies the product of a query's pair and a key's by, as a complex number for every pair at a place. */
 type Factors = (place: number, factors: Float64Array) => void;
-/** Turns at these places for as long as `score` takes: kept until it is asked for, rows of every column would be 2 MB at each step of a slider. */
+/** Turns at these places, when somebody asks and for as long as `score` takes. */
 type Turn = <T>(places: Float64Array, score: (factors: Factors) => T) => T;
 /** Of the scores of random unit vectors, per column. */
 export interface Spread {
