@@ -10,6 +10,7 @@ import { readAddress, writeAddress } from './model/address.ts';
 import { isLab } from './model/labs.ts';
 import { isPacked, opened } from './model/link.ts';
 import { type State, Store } from './model/state.ts';
+import { motionless } from './motion.ts';
 import { keep } from './offline/register.ts';
 import { copyNumbers } from './parts/copy-number.ts';
 import { questionSwitch } from './parts/guess.ts';
@@ -42,15 +43,12 @@ function explain(text: string): void {
 /** How often the visitor has gone somewhere: a lab that took its time does not call back who has gone on since. */
 let journeys = 0;
 
-/** Asked for once: Chromium keeps every query that it was ever asked. */
-const still = matchMedia('(prefers-reduced-motion: reduce)');
-
 /** A link of the bar goes to a lab and says so in the state; a plain anchor would wipe the state from the address. */
 async function goTo(id: string, store: Store, lazy: LazyLabs): Promise<void> {
   journeys += 1;
   const journey = journeys;
   if (isLab(id)) store.set({ lab: id });
-  const behavior = still.matches ? 'auto' : 'smooth';
+  const behavior = motionless.matches ? 'auto' : 'smooth';
   byId(id).scrollIntoView({ behavior });
   // What loads on the way moves the place that was asked for.
   await lazy.open(id);

@@ -10,7 +10,7 @@ import { Curves } from '../draw/curve.ts';
 import { HeatMap } from '../draw/heatmap.ts';
 import { Plot, type PlotData } from '../draw/plot.ts';
 import { type Engine, manifest } from '../engine.ts';
-import { curvesOf, mapOf } from '../labs/atlas-figures.ts';
+import { bandOf, curvesOf, mapOf } from '../labs/atlas-figures.ts';
 import { panels } from '../labs/beyond/figures.ts';
 import { looks, usual } from '../labs/beyond/methods.ts';
 import { frequencyPanel } from '../labs/doctor/frequencies.ts';
@@ -56,7 +56,7 @@ function ofAtlas(engine: Engine, width: number, dark: boolean): Figure[] {
   const map = new HeatMap(cursor, window, 'map');
   map.show(mapOf(info, picture, window, width, dark));
   const curves = new Curves(cursor, window);
-  curves.show(curvesOf(info, state.settings, picture, state.logarithmic, picture.around?.spread()));
+  curves.show(curvesOf(info, state.settings, picture, state.logarithmic, bandOf(picture)));
   return [map, curves].map(({ stage }) => ({ lab: 'atlas', stage: stage.root }));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What every kind of picture is made with.
 import type { Positions } from '../model/places.ts';
-import type { Range } from '../model/range.ts';
+import { type Range, rangeBetween } from '../model/range.ts';
 
 const mostCells = 1 << 22;
 export function range(first: number, count: number): Float64Array {
@@ -18,9 +18,12 @@ export function limit(cells: number): void {
     );
 }
 
-/** Memory for as many cells, which is written all over: the spare one where it is as large, since what is new is mapped page by page. */
+/**
+ * Memory for as many cells, which is written all over: that of the spare ones where it is as large, since what is new is mapped page by
+ * page. An array of its own in any case, since figures tell by the array whether they have painted these cells.
+ */
 export const cellsIn = (spare: Float32Array | undefined, count: number): Float32Array =>
-  spare?.length === count ? spare : new Float32Array(count);
+  spare?.length === count ? spare.subarray() : new Float32Array(count);
 
 /** Columns at a time: a cache line of each is read once for as many rows as it holds. */
 const block = 16;
@@ -68,7 +71,7 @@ export function transpose(
       }
     }
   }
-  return low <= high ? { low, high } : { low: 0, high: 0 };
+  return rangeBetween(low, high);
 }
 
 /** Positions of tokens by their indices, in a line or on the grid that takes `tokens`. */

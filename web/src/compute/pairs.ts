@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What rows of turned pairs say: the cosine of every pair, and the sums of them all that the curve and its envelope are.
-import type { Range } from '../model/range.ts';
+import { type Range, rangeBetween } from '../model/range.ts';
 
 /** Where the channels of a pair lie in a row. */
 export interface Pairs {
@@ -81,5 +81,5 @@ export function readPairs(
     agreement[column] = a / half;
     envelope[column] = Math.sqrt(a * a + b * b) / half;
   }
-  return { range: low <= high ? { low, high } : { low: 0, high: 0 }, agreement, envelope };
+  return { range: rangeBetween(low, high), agreement, envelope };
 }

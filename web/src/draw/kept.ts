@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What need not be made again.
 
+const same = (some: readonly unknown[], others: readonly unknown[]): boolean =>
+  some.length === others.length && some.every((one, i) => one === others[i]);
+
 /** What something on screen was last drawn from. */
 export class Drawn {
   #from: readonly unknown[] = [];
 
   /** Whether it has to be drawn anew, which it is taken to be. */
   differs(...from: readonly unknown[]): boolean {
-    const same = this.#from.length === from.length && from.every((one, i) => one === this.#from[i]);
+    const before = this.#from;
     this.#from = from;
-    return !same;
+    return !same(before, from);
   }
 }
 
@@ -20,7 +23,7 @@ export class Kept<T> {
   /** What `make` makes of these values where they stand now: `place` holds everything else that it depends on. Values stay as they are. */
   of(values: object, place: readonly unknown[], make: () => T): T {
     const kept = this.#kept.get(values);
-    if (kept?.place.every((one, i) => one === place[i])) return kept.made;
+    if (kept && same(kept.place, place)) return kept.made;
     const made = make();
     this.#kept.set(values, { place, made });
     return made;

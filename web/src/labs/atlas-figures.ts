@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The picture of an encoding as a map and as curves, in one frame: a distance stands at the same place in both.
 import type { Picture } from '../compute/picture.ts';
-import type { Spread } from '../compute/spread.ts';
 import type { Window } from '../draw/cursor.ts';
 import type { CurveData } from '../draw/curve.ts';
 import type { HeatMapData } from '../draw/heatmap.ts';
@@ -45,17 +44,15 @@ export function mapOf(
   };
 }
 
-/** Kept, as the curve keeps what it has drawn of one: the same stands around several steps of a slider. */
-const bands = new WeakMap<Spread, NonNullable<CurveData['band']>>();
-function bandOf(spread: Spread | undefined): CurveData['band'] {
+/** Around the curve: what random vectors score, mean ± one deviation. */
+export function bandOf({ around }: Picture): CurveData['band'] {
+  const spread = around?.spread();
   if (!spread) return undefined;
   const { mean, deviation } = spread;
-  const band = bands.get(spread) ?? {
+  return {
     low: mean.map((value, i) => value - (deviation[i] as number)),
     high: mean.map((value, i) => value + (deviation[i] as number)),
   };
-  bands.set(spread, band);
-  return band;
 }
 
 export function curvesOf(
@@ -63,10 +60,9 @@ export function curvesOf(
   settings: Settings,
   picture: Picture,
   logarithmic: boolean,
-  spread: Spread | undefined,
+  band: CurveData['band'],
 ): CurveData {
   const trained = trainedLength(info, settings);
-  const band = bandOf(spread);
   return {
     ...(band ? { band } : {}),
     ...(picture.around ? { envelope: picture.around.envelope } : {}),
@@ -88,14 +84,13 @@ export function curvesOf(
 
 /** The band around the curve: of this picture once it is reckoned, until then that of the one before on the same axis. */
 export class Bands {
-  #last: { info: EncodingInfo; picture: Picture; spread: Spread | undefined } | undefined;
+  #last: { info: EncodingInfo; columns: number; band: CurveData['band'] } | undefined;
 
-  of(info: EncodingInfo, picture: Picture): Spread | undefined {
+  of(info: EncodingInfo, { around, columns }: Picture): CurveData['band'] {
     const last = this.#last;
-    const fits = picture.around && last?.info === info && last.picture.columns === picture.columns;
-    return fits ? last?.spread : undefined;
+    return around && last?.info === info && last.columns === columns ? last.band : undefined;
   }
   reckon(info: EncodingInfo, picture: Picture): void {
-    if (picture.around) this.#last = { info, picture, spread: picture.around.spread() };
+    this.#last = { info, columns: picture.columns, band: bandOf(picture) };
   }
 }

@@ -249,8 +249,8 @@ export class AtlasLab {
     return map;
   }
   #showCurves({ settings, logarithmic }: State, info: EncodingInfo, picture: Picture): void {
-    const spread = this.#bands.of(info, picture);
-    this.#curves.show(curvesOf(info, settings, picture, logarithmic, spread));
+    const band = this.#bands.of(info, picture);
+    this.#curves.show(curvesOf(info, settings, picture, logarithmic, band));
   }
 
   #point(speak = true): void {

@@ -7,7 +7,6 @@ import { type Engine, manifest } from '../engine.ts';
 import { afterwards } from '../frames.ts';
 import { type ColourTable, diverging } from '../model/colour.ts';
 import type { EncodingInfo } from '../model/manifest.ts';
-import { rangeOf } from '../model/range.ts';
 import { untouched } from '../model/settings.ts';
 
 const columns = 48;
@@ -98,7 +97,7 @@ export class Gallery {
         Math.floor((whole.columns - count) / 2),
         count,
         { width: columns, height: 24 },
-        centred(rangeOf(whole.cells)),
+        centred(whole.range),
         colours,
       );
     } catch {

@@ -5,7 +5,11 @@ export interface Range {
   readonly high: number;
 }
 
-/** NaN counts as no number; of none at all, 0 to 0. */
+/** Of the least and the greatest that were found; of none at all, 0 to 0. */
+export const rangeBetween = (low: number, high: number): Range =>
+  low <= high ? { low, high } : { low: 0, high: 0 };
+
+/** NaN counts as no number. */
 export function rangeOf(cells: ArrayLike<number>): Range {
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;
@@ -16,5 +20,5 @@ export function rangeOf(cells: ArrayLike<number>): Range {
     if (value < low) low = value;
     if (value > high) high = value;
   }
-  return low <= high ? { low, high } : { low: 0, high: 0 };
+  return rangeBetween(low, high);
 }

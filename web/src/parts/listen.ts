@@ -2,6 +2,7 @@
 // A button that lets a curve be heard. Nothing sounds, or is loaded for it, before it is pressed.
 import { announce, h, setText, toast } from '../dom.ts';
 import { brief } from '../draw/scale.ts';
+import { motionless } from '../motion.ts';
 import type { Heard } from './sound.ts';
 
 interface Sounding {
@@ -48,8 +49,7 @@ export function listenButton(
       // Meanwhile this one was silenced, or another pressed.
       if (sounding !== own) return;
       const tone = toneOf(curve);
-      const still = matchMedia('(prefers-reduced-motion: reduce)').matches;
-      own.end = play(tone, still ? undefined : follow, (early) => {
+      own.end = play(tone, motionless.matches ? undefined : follow, (early) => {
         if (early) return;
         over(own);
         // After the tone, since a voice over it would hide it.

@@ -4,6 +4,7 @@ import './train.css';
 import { announce, box, byId, h, setHidden, setText } from '../../dom.ts';
 import { type Engine, manifest } from '../../engine.ts';
 import type { Store } from '../../model/state.ts';
+import { motionless } from '../../motion.ts';
 import type { Guess } from '../../parts/guess.ts';
 import { PlotPanel } from '../../parts/plot-panel.ts';
 import { offer } from '../../parts/programs.ts';
@@ -150,7 +151,7 @@ class TrainLab {
   }
   /** At most ten times a second, and twice where motion is unwelcome. */
   #soon(): void {
-    const apart = matchMedia('(prefers-reduced-motion: reduce)').matches ? 500 : 100;
+    const apart = motionless.matches ? 500 : 100;
     if (this.#waiting) return;
     this.#waiting = window.setTimeout(
       () => {
