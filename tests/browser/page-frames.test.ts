@@ -71,13 +71,16 @@ it('goes on with the other tasks of a frame where one fails', async () => {
   expect(later.mock.calls[0]?.[0]).toThrow('one');
 });
 
-it('takes a frame to be as long as its tasks and what the last that showed something took after theirs', async () => {
-  const { drew, framed, frameBegan, frameTakes } = await load();
+it('takes a frame to be as long as its tasks and what it took before to show what they draw', async () => {
+  const { drew, fading, framed, frameBegan, frameTakes, Showing } = await load();
+  const [lab, figure] = [new Showing(), new Showing()];
   let within = Number.NaN;
   const frame = framed(() => {
     now += 3;
+    drew(lab);
+    drew(figure);
+    drew(figure);
     within = frameTakes();
-    drew();
   });
   const taken = (painting: number): number => {
     frame();
@@ -86,19 +89,41 @@ it('takes a frame to be as long as its tasks and what the last that showed somet
     runAll(posted);
     return within;
   };
-  expect(taken(4)).toBe(3);
+  expect(taken(6)).toBe(3);
   expect(frameBegan()).toBe(0);
-  expect(taken(6)).toBe(3 + 4);
-  // One that other programs lengthened says little.
-  expect(taken(60)).toBe(3 + 6);
-  expect(taken(5)).toBe(3 + 6);
-  // Drawn between frames, it is the next one that shows it.
-  drew();
-  drew();
-  expect(frames).toHaveLength(1);
+  // Each has its share of it.
+  expect([lab.takes, figure.takes]).toEqual([3, 3]);
+  expect(taken(8)).toBe(3 + 6);
+  // One that other programs lengthened says little,
+  taken(60);
+  expect(lab.takes).toBe(4);
+  // two in a row say much, and many short ones little.
+  taken(60);
+  expect(lab.takes).toBe(30);
+  taken(2);
+  expect(lab.takes).toBeCloseTo(fading * 30, 12);
+  taken(2);
+  expect(lab.takes).toBeCloseTo(fading ** 2 * 30, 12);
+});
+
+it('counts what was drawn between frames for the next one, which shows it', async () => {
+  const { drew, framed, frameTakes, Showing } = await load();
+  const figure = new Showing();
+  const shown = (): void => {
+    drew(figure);
+    drew(figure);
+    expect(frames).toHaveLength(1);
+    runAll(frames);
+    now += 7;
+    runAll(posted);
+  };
+  shown();
+  expect(figure.takes).toBe(7);
+  let within = Number.NaN;
+  framed(() => {
+    within = frameTakes();
+  })();
+  drew(figure);
   runAll(frames);
-  now += 7;
-  runAll(posted);
-  expect(taken(7)).toBe(3 + 6);
-  expect(taken(7)).toBe(3 + 7);
+  expect(within).toBe(7);
 });

@@ -19,30 +19,47 @@ const tasks = new Set<() => void>();
 const first = new Set<() => void>();
 let inFrame = false;
 let began = 0;
-/** What the browser took for style, layout and painting of the last frames that showed something drawn, in ms. */
-const painting: number[] = [];
-let drawn = false;
+
+/** What is left of a longer time at the next shorter one. */
+export const fading = 0.8;
+
+/** What the browser takes to show something that is drawn: its share of the style, layout and painting of a frame. */
+export class Showing {
+  #last = 0;
+  #takes = 0;
+  /** In ms. As long as it took twice in a row, since other programs lengthen some, and less only by and by: many change little. */
+  get takes(): number {
+    return this.#takes;
+  }
+  took(time: number): void {
+    this.#takes = Math.max(Math.min(time, this.#last || time), fading * this.#takes);
+    this.#last = time;
+  }
+}
+/** What is drawn and not yet on screen. */
+const drawn = new Set<Showing>();
 
 export const frameBegan = (): number => began;
-/** How long this frame will be, from its first task on, if nothing is added to it, in ms. Of five, since other programs lengthen some. */
+/** How long this frame will be, from its first task on, if nothing is added to it, in ms. */
 export const frameTakes = (): number =>
-  performance.now() - began + ([...painting].sort((a, b) => a - b)[painting.length >> 1] ?? 0);
+  [...drawn].reduce((sum, { takes }) => sum + takes, performance.now() - began);
 
 /** After the tasks of a frame. */
 function watch(): void {
-  if (!drawn) return;
-  drawn = false;
+  if (drawn.size === 0) return;
+  const all = [...drawn];
+  drawn.clear();
   const end = performance.now();
   // What is posted within a frame comes once that is painted, and this before what has less priority.
   post(() => {
-    painting.unshift(performance.now() - end);
-    painting.length = Math.min(painting.length, 5);
+    const share = (performance.now() - end) / all.length;
+    for (const one of all) one.took(share);
   }, 'user-blocking');
 }
 /** Something was drawn, in a frame or for the next one. */
-export function drew(): void {
-  if (!drawn && !inFrame) requestAnimationFrame(watch);
-  drawn = true;
+export function drew(one: Showing): void {
+  if (drawn.size === 0 && !inFrame) requestAnimationFrame(watch);
+  drawn.add(one);
 }
 
 function* due(): Generator<() => void> {

@@ -2,7 +2,7 @@
 // When something is drawn. What is in view: in the next frame where it fits in, else right after it, so that the frame shows the
 // control that moved. What is not in view: at rest, piece by piece. The newest state wins, and what has begun is finished first, so
 // that a figure moves while a slider does.
-import { drew, frameBegan, framed, frameTakes, post } from './frames.ts';
+import { drew, fading, frameBegan, framed, frameTakes, post, Showing } from './frames.ts';
 
 /** Draws all at once, or in pieces of a few milliseconds between which the page takes input. */
 type Work = (() => void) | (() => Iterator<unknown>);
@@ -30,7 +30,7 @@ const far = new WeakSet<Element>();
  * How long a frame may be in all, in ms: two of 60 a second. What does not fit in comes after it, and is shown two frames later at the
  * earliest. On a slow machine, where the frame itself takes that long, it comes after the frame that answers a key.
  */
-const frameBudget = 32;
+const frameBudget = 40;
 /** When the last frame began in which a lab was drawn. */
 let ledFrame = Number.NaN;
 
@@ -45,6 +45,8 @@ class Job {
   /** What the last drawings took, in ms; that of a lab may be long before it is known. */
   #takes: number;
   #taken = 0;
+  /** Drawn at once with others or one by one, together they are taken to need what they needed. */
+  readonly #showing = new Showing();
 
   constructor(
     private readonly element: Element,
@@ -64,10 +66,14 @@ class Job {
   /** A lab with the figures that it asks for in its turn; a figure always, where its lab was drawn in this frame. */
   #fits(): boolean {
     if (!this.#lab && ledFrame === frameBegan()) return true;
-    let takes = this.#takes;
+    let takes = this.#expects;
     for (const figure of this.element.querySelectorAll('.stage'))
-      for (const job of jobs.get(figure) ?? []) if (job.near && !job.late) takes += job.#takes;
+      for (const job of jobs.get(figure) ?? []) if (job.near && !job.late) takes += job.#expects;
     return frameTakes() + takes < frameBudget;
+  }
+  /** To be drawn and shown, in ms. */
+  get #expects(): number {
+    return this.#takes + this.#showing.takes;
   }
   get late(): boolean {
     return this.when !== 'now';
@@ -111,12 +117,12 @@ class Job {
       this.#taken += performance.now() - start;
       if (!this.#pieces) {
         // One that was short because nothing had changed says little of the next.
-        this.#takes = Math.max(this.#taken, this.#takes / 2);
+        this.#takes = Math.max(this.#taken, fading * this.#takes);
         this.#taken = 0;
       }
       if (!this.#pieces && !this.#stale) open.delete(this);
       tell();
-      if (!this.late && !this.#pieces) drew();
+      if (!this.late && !this.#pieces) drew(this.#showing);
     }
   }
   now(): void {

@@ -42,6 +42,7 @@ export class Cursor {
     this.#tell();
   }
   hide(): void {
+    if (!this.active && !this.pinned) return;
     this.active = false;
     this.pinned = false;
     this.#tell();

@@ -4,9 +4,9 @@ import { renew, svg } from '../dom.ts';
 import { type Band, bandPath } from './band.ts';
 import type { Cursor, Window } from './cursor.ts';
 import { decimated } from './curve.ts';
-import { Kept } from './kept.ts';
+import { Drawn, Kept } from './kept.ts';
 import { lettersOf } from './letters.ts';
-import { compact, logTicks, ticks } from './scale.ts';
+import { axesOf, flip, type Scale, scaleOf, spanOf } from './plot-axes.ts';
 import { Stage, type Steps } from './stage.ts';
 
 export interface Series {
@@ -45,12 +45,15 @@ export interface PlotData {
 
 export const looks = 8;
 const mostPoints = 1600;
-const flip = (value: number, logarithmic: boolean): number =>
-  logarithmic ? Math.log10(Math.max(value, 1e-300)) : value;
 
 export class Plot {
   readonly stage: Stage;
+  readonly #still = svg('g');
+  readonly #marks = svg('g');
+  readonly #notes = svg('g');
+  readonly #drawn = new Drawn();
   readonly #paths = new Kept<string>();
+  #scale: Scale | undefined;
   #data: PlotData | undefined;
 
   constructor(
@@ -69,6 +72,7 @@ export class Plot {
       }),
       steps,
     );
+    this.stage.overlay.append(this.#still, this.#marks, this.#notes);
     cursor.subscribe(this.stage.redraw);
   }
 
@@ -78,170 +82,95 @@ export class Plot {
     this.stage.redraw();
   }
 
-  #span(data: PlotData): [number, number] {
-    const at = (column: number): number => flip(data.xs[column] as number, data.xLog === true);
-    const first = at(this.window.from);
-    const last = at(this.window.from + this.window.count - 1);
-    const room = last === first ? 0.5 : (last - first) * 0.01;
-    return [first - room, last + room];
-  }
-
   /** The nearest x: they ascend, so halving finds it. */
   #columnAt(share: number): number {
     const data = this.#data;
     if (!data) return 0;
-    const [start, end] = this.#span(data);
+    const [start, end] = spanOf(data, this.window);
     const wanted = start + share * (end - start);
     let low = this.window.from;
     let high = this.window.from + this.window.count - 1;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (flip(data.xs[middle] as number, data.xLog === true) < wanted) low = middle + 1;
+      if (flip(data.xs[middle] as number, data.xLog) < wanted) low = middle + 1;
       else high = middle;
     }
     const at = (column: number): number =>
-      Math.abs(flip(data.xs[column] as number, data.xLog === true) - wanted);
+      Math.abs(flip(data.xs[column] as number, data.xLog) - wanted);
     return low > this.window.from && at(low - 1) < at(low) ? low - 1 : low;
-  }
-
-  #heights(data: PlotData): [number, number] {
-    if (data.yRange) return [data.yRange[0], data.yRange[1]];
-    const { from, count } = this.window;
-    let low = Number.POSITIVE_INFINITY;
-    let high = Number.NEGATIVE_INFINITY;
-    const take = (value: number): void => {
-      if (!Number.isFinite(value) || (data.yLog && value <= 0)) return;
-      low = Math.min(low, value);
-      high = Math.max(high, value);
-    };
-    for (const { values, band } of data.series)
-      for (const one of band ? [values, band.low, band.high] : [values])
-        for (let i = from; i < from + count; i += 1) take(one[i] as number);
-    for (const { at } of data.levels ?? []) take(at);
-    if (low > high) return data.yLog ? [0.1, 10] : [0, 1];
-    if (data.yLog) return low === high ? [low / 2, high * 2] : [low / 1.15, high * 1.15];
-    if (high - low < 1e-9) return [low - 0.5, high + 0.5];
-    return [low, high + (high - low) * 0.05];
   }
 
   #draw(): void {
     const data = this.#data;
     if (!data) return;
-    const { frame, overlay, size } = this.stage;
     const { from, count } = this.window;
-    const [low, high] = this.#heights(data);
-    const [bottomValue, topValue] = [flip(low, data.yLog === true), flip(high, data.yLog === true)];
-    const narrow = size.width < 480;
+    const { width, height } = this.stage.size;
+    const chosen = this.cursor.active ? this.cursor.row : -1;
+    const differs = this.#drawn.differs(data, from, count, width, height, chosen);
+    const scale = differs || !this.#scale ? this.#drawStill(data, chosen) : this.#scale;
+    this.#scale = scale;
+    renew(this.#marks, ...this.#cursorMarks(data, chosen, scale));
+  }
+
+  #cursorMarks(data: PlotData, chosen: number, scale: Scale): SVGElement[] {
+    const { column, active } = this.cursor;
+    const { from, count } = this.window;
+    if (!active || column < from || column >= from + count) return [];
+    const {
+      frame: { top, height },
+      heights: [low, high],
+    } = scale;
+    const place = scale.x(data.xs[column] as number);
+    const marks = [svg('path', { class: 'cross', d: `M${place} ${top}V${top + height}` })];
+    data.series.forEach(({ values, look }, i) => {
+      const value = values[column] as number;
+      if (!Number.isFinite(value) || value < low || value > high) return;
+      marks.push(
+        svg('circle', {
+          class: `dot look${look % looks}`,
+          cx: place,
+          cy: scale.y(value),
+          r: i === chosen ? 6 : 4,
+        }),
+      );
+    });
+    return marks;
+  }
+
+  /** All but the cursor. */
+  #drawStill(data: PlotData, chosen: number): Scale {
+    const { frame, size } = this.stage;
     frame.left = 62;
     frame.top = 28;
     frame.width = Math.max(1, size.width - frame.left - 34);
     frame.height = Math.max(1, size.height - frame.top - 44);
-    const bottom = frame.top + frame.height;
-    const right = frame.left + frame.width;
-    const [start, end] = this.#span(data);
-    const x = (value: number): number =>
-      frame.left + ((flip(value, data.xLog === true) - start) / (end - start)) * frame.width;
-    const y = (value: number): number =>
-      frame.top +
-      ((topValue - flip(value, data.yLog === true)) / (topValue - bottomValue || 1)) * frame.height;
-    const inside = (place: number): boolean => place >= frame.left - 1 && place <= right + 1;
-
-    const marks: SVGElement[] = [];
-    // Last of all, since words with a line through them are not read.
-    const notes: SVGElement[] = [];
-    if (data.beyond !== undefined) {
-      const edge = Math.max(frame.left, Math.min(right, x(data.beyond)));
-      marks.push(
-        svg('rect', {
-          class: 'beyond',
-          x: edge,
-          y: frame.top,
-          width: right - edge,
-          height: frame.height,
-        }),
-      );
-    }
-    const levels = data.yLog ? logTicks(low, high, 6) : ticks(low, high, 5);
-    for (const level of levels) {
-      marks.push(svg('path', { class: 'grid', d: `M${frame.left} ${y(level)}H${right}` }));
-      marks.push(
-        svg('text', { class: 'tick end', x: frame.left - 8, y: y(level) + 4.5 }, compact(level)),
-      );
-    }
-    const xLow = data.xs[from] as number;
-    const xHigh = data.xs[from + count - 1] as number;
-    const wanted = Math.max(3, frame.width / 90);
-    for (const value of data.xLog
-      ? logTicks(Math.max(xLow, 1e-9), xHigh, wanted)
-      : ticks(xLow, xHigh, wanted)) {
-      marks.push(svg('path', { class: 'grid', d: `M${x(value)} ${bottom}v5` }));
-      marks.push(
-        svg('text', { class: 'tick middle', x: x(value), y: bottom + 19 }, compact(value)),
-      );
-    }
-    for (const { at, name } of data.levels ?? []) {
-      if (at < low || at > high) continue;
-      marks.push(svg('path', { class: 'level', d: `M${frame.left} ${y(at)}H${right}` }));
-      notes.push(svg('text', { class: 'note', x: frame.left + 8, y: y(at) - 6 }, name));
-    }
-    for (const { at, name } of data.marks ?? []) {
-      const place = x(at);
-      if (!inside(place)) continue;
-      const late = place > frame.left + frame.width * 0.6;
-      marks.push(svg('path', { class: 'level', d: `M${place} ${frame.top}V${bottom}` }));
-      notes.push(
-        svg(
-          'text',
-          { class: late ? 'note end' : 'note', x: place + (late ? -7 : 7), y: frame.top + 15 },
-          name,
-        ),
-      );
-    }
-    marks.push(svg('path', { class: 'zero', d: `M${frame.left} ${frame.top}V${bottom}H${right}` }));
-    marks.push(svg('text', { class: 'axis end', x: right, y: size.height - 5 }, `${data.xName} →`));
-    marks.push(
-      svg('text', { class: 'axis', x: narrow ? 4 : frame.left, y: 16 }, `${data.yName} ↑`),
-    );
-
-    const chosen = this.cursor.active ? this.cursor.row : -1;
+    const scale = scaleOf(data, this.window, frame);
+    const { marks, notes } = axesOf(data, this.window, scale, size);
+    const { from, count } = this.window;
     const budget = Math.max(200, Math.floor(mostPoints / Math.max(1, data.series.length)));
     const { left, top, width, height } = frame;
     const { xs, xLog, yLog } = data;
     const box = [left, top, width, height, budget];
-    const place = [xs, xLog, yLog, from, count, start, end, low, high, ...box];
+    const place = [xs, xLog, yLog, from, count, ...scale.span, ...scale.heights, ...box];
+    for (const { band, look } of data.series)
+      if (band) {
+        const at = (column: number): number => scale.x(xs[column] as number);
+        const d = this.#paths.of(band, place, () =>
+          bandPath(band, [from, count], at, scale.within),
+        );
+        if (d) marks.push(svg('path', { class: `band look${look % looks}`, d }));
+      }
     const order = data.series
       .map((_, i) => i)
       .sort((a, b) => Number(a === chosen) - Number(b === chosen));
-    const within = (value: number): number => y(Math.max(low, Math.min(high, value)));
-    for (const { band, look } of data.series)
-      if (band) {
-        const at = (column: number): number => x(data.xs[column] as number);
-        const d = this.#paths.of(band, place, () => bandPath(band, [from, count], at, within));
-        if (d) marks.push(svg('path', { class: `band look${look % looks}`, d }));
-      }
     for (const i of order) {
       const one = data.series[i] as Series;
-      marks.push(...this.#line(data, one, i === chosen, budget, place, x, y, [low, high]));
+      marks.push(...this.#line(data, one, i === chosen, budget, place, scale));
     }
-    marks.push(...lettersOf(data.series, this.window, frame, y, [low, high], looks));
-    const { column, active } = this.cursor;
-    if (active && column >= from && column < from + count) {
-      const place = x(data.xs[column] as number);
-      marks.push(svg('path', { class: 'cross', d: `M${place} ${frame.top}V${bottom}` }));
-      data.series.forEach((one, i) => {
-        const value = one.values[column] as number;
-        if (!Number.isFinite(value) || value < low || value > high) return;
-        marks.push(
-          svg('circle', {
-            class: `dot look${one.look % looks}`,
-            cx: place,
-            cy: y(value),
-            r: i === chosen ? 6 : 4,
-          }),
-        );
-      });
-    }
-    renew(overlay, ...marks, ...notes);
+    marks.push(...lettersOf(data.series, this.window, frame, scale.y, scale.heights, looks));
+    renew(this.#still, ...marks);
+    renew(this.#notes, ...notes);
+    return scale;
   }
 
   #line(
@@ -250,9 +179,7 @@ export class Plot {
     chosen: boolean,
     budget: number,
     place: readonly unknown[],
-    x: (value: number) => number,
-    y: (value: number) => number,
-    [low, high]: [number, number],
+    { x, y, within, heights: [low, high] }: Scale,
   ): SVGElement[] {
     const { from, count } = this.window;
     const drawn: SVGElement[] = [];
@@ -265,7 +192,7 @@ export class Plot {
           pen = false;
           continue;
         }
-        const at = `${x(data.xs[column] as number).toFixed(1)} ${y(Math.max(low, Math.min(high, value))).toFixed(1)}`;
+        const at = `${x(data.xs[column] as number).toFixed(1)} ${within(value).toFixed(1)}`;
         written += `${pen ? 'L' : 'M'}${at}`;
         pen = true;
       }

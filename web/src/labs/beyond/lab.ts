@@ -115,26 +115,26 @@ class BeyondLab {
       doc: string,
       low: number,
       high: number,
-      whole: boolean,
+      step: number,
     ): NumberControl =>
       new NumberControl(
         key,
         { name, doc },
-        { low, high, step: whole ? 1 : 0, logarithmic: true },
+        { low, high, step, logarithmic: true },
         (value, committed) => this.#set(key, value, committed),
       );
     this.#numbers = {
-      from: number('from', 'Trained for', 'Tokens the model has seen at once.', 256, 131072, true),
+      from: number('from', 'Trained for', 'Tokens the model has seen at once.', 256, 131072, 1),
       to: number(
         'to',
         'Asked for',
         'Tokens it shall read, up to 1,048,576.',
         256,
         longestSequence,
-        true,
+        1,
       ),
-      hd: number('hd', 'Head width', 'Channels of one head; even.', 8, 256, true),
-      theta: number('theta', 'Base θ', 'The wavelengths span 2π to 2π θ.', 100, 1e7, false),
+      hd: number('hd', 'Head width', 'Channels of one head; even.', 8, 256, 2),
+      theta: number('theta', 'Base θ', 'The wavelengths span 2π to 2π θ.', 100, 1e7, 0),
     };
     this.#hot = new SwitchControl(
       'hot',
