@@ -45,7 +45,38 @@ async function visit(page, lab) {
   await page.waitForTimeout(300);
 }
 
-/** One turn of use: words in other orders, another encoding and length, another seed and task. */
+/** The option of this number, counted round. */
+const choose = (page, selector, number, first = 0) =>
+  page.evaluate(
+    ({ selector, number, first }) => {
+      const select = document.querySelector(selector);
+      select.selectedIndex = first + (number % (select.options.length - first));
+      select.dispatchEvent(new Event('change', { bubbles: true }));
+    },
+    { selector, number, first },
+  );
+const encoding = (page, number) => choose(page, '#encoding', number);
+const configuration = (page, number) => choose(page, '#config-choice', number, 1);
+
+/** Every encoding and every configuration once: what belongs to one of them is made when it is first chosen. */
+async function meet(page) {
+  const all = await page.evaluate(() =>
+    ['#encoding', '#config-choice'].map((id) => document.querySelector(id).options.length),
+  );
+  for (const lab of ['order', 'words', 'atlas'])
+    for (let i = 0; i < all[0]; i += 1) {
+      if (i === 0) await visit(page, lab);
+      await encoding(page, i);
+      await page.waitForTimeout(250);
+    }
+  await visit(page, 'config');
+  for (let i = 0; i < all[1]; i += 1) {
+    await configuration(page, i);
+    await page.waitForTimeout(250);
+  }
+}
+
+/** One turn of use: words in other orders, another encoding and length, another seed and configuration. */
 async function use(page, turn) {
   const press = async (selector, key) => {
     await page.locator(selector).first().press(key);
@@ -55,11 +86,7 @@ async function use(page, turn) {
   for (let i = 0; i < 4; i += 1)
     await page.locator('#order-body .button-row button.primary').click();
   await visit(page, 'atlas');
-  await page.evaluate((turn) => {
-    const select = document.querySelector('#encoding');
-    select.selectedIndex = turn % select.options.length;
-    select.dispatchEvent(new Event('change', { bubbles: true }));
-  }, turn);
+  await encoding(page, turn);
   await page.waitForTimeout(100);
   for (let i = 0; i < 4; i += 1)
     await press(
@@ -72,15 +99,14 @@ async function use(page, turn) {
   for (const key of ['ArrowRight', 'ArrowLeft'])
     await press('#words [data-field="seed"] input[type="range"]', key);
   await visit(page, 'config');
-  await page.evaluate((turn) => {
-    const select = document.querySelector('#config-choice');
-    select.selectedIndex = 1 + (turn % (select.options.length - 1));
-    select.dispatchEvent(new Event('change', { bubbles: true }));
-  }, turn);
+  await configuration(page, turn);
   await visit(page, 'use');
 }
 
-/** MB after every lab was opened, its slope in MB an hour over so many minutes of use, and bytes by whose they are over the last three quarters. */
+/**
+ * MB after every lab was opened; over so many minutes of use after everything was met once its slope in MB an hour, and bytes by whose they
+ * are over the last three quarters.
+ */
 export async function memory(browser, address, minutes, say) {
   const context = await browser.newContext({
     viewport: { width: 1440, height: 900 },
@@ -92,6 +118,7 @@ export async function memory(browser, address, minutes, say) {
   const client = await context.newCDPSession(page);
   for (const lab of labs) await visit(page, lab);
   const after = await held(client);
+  if (minutes > 0) await meet(page);
   const points = [];
   let before;
   const begun = performance.now();

@@ -147,6 +147,68 @@ describe('Lab 2', () => {
     await again.close();
   });
 
+  it('slides over head widths that exist, and over no other', async () => {
+    await goTo(page, '#v1&lab=beyond');
+    const control = page.locator('#beyond [data-field="hd"]');
+    const slid = await control.evaluate((root) => {
+      const slider = root.querySelector<HTMLInputElement>('input[type="range"]');
+      const complaint = root.querySelector<HTMLElement>('.control-error');
+      if (!slider || !complaint) throw new Error('no slider of the head width');
+      return Array.from({ length: 201 }, (_, i) => {
+        slider.value = String(5 * i);
+        slider.dispatchEvent(new Event('input', { bubbles: true }));
+        return complaint.textContent;
+      });
+    });
+    expect(slid.filter((text) => text !== '')).toEqual([]);
+    await settled(page);
+    expect(await control.locator('input.exact').inputValue()).toBe('256');
+  });
+
+  it('draws its cursor alone where a cursor moves', async () => {
+    await goTo(page, '#v1&lab=beyond');
+    await page.locator('#beyond-ratios-plot').focus();
+    await page.keyboard.press('ArrowRight');
+    await settled(page);
+    const groups = (selector: string) =>
+      page
+        .locator(`#beyond-ratios-plot .overlay ${selector}`)
+        .evaluateAll((all) =>
+          all.map((one) =>
+            [...(one.parentElement?.parentElement?.children ?? [])].indexOf(
+              one.parentElement as Element,
+            ),
+          ),
+        );
+    await page.evaluate(() => {
+      const overlay = document.querySelector('#beyond-ratios-plot .overlay') as Element;
+      const touched: number[] = [];
+      new MutationObserver((records) => {
+        for (const { target } of records)
+          touched.push([...overlay.children].findIndex((group) => group.contains(target)));
+      }).observe(overlay, { subtree: true, childList: true, attributes: true });
+      Object.assign(globalThis, { touched });
+    });
+    const at = () => page.locator('#beyond-ratios-plot .cross').getAttribute('d');
+    const before = await at();
+    await page.keyboard.press('ArrowRight');
+    await settled(page);
+    expect(await at()).not.toBe(before);
+    const touched = () => page.evaluate(() => (globalThis as { touched?: number[] }).touched ?? []);
+    const moved = await touched();
+    expect(moved.length).toBeGreaterThan(0);
+    expect(new Set(moved)).toEqual(new Set(await groups('.cross')));
+    expect(await groups('.curve-line')).not.toContain(moved[0]);
+    // One that was not there is not taken away.
+    await page.keyboard.press('Escape');
+    await settled(page);
+    const gone = (await touched()).length;
+    await page.keyboard.press('Escape');
+    await page.locator('#beyond-ratios-plot').blur();
+    await settled(page);
+    expect((await touched()).length).toBe(gone);
+  });
+
   it('survives the ends of its ranges', async () => {
     for (const hash of [
       'hd=4&from=16&to=1048576',
