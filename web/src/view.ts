@@ -27,8 +27,9 @@ const jobs = new WeakMap<Element, Job[]>();
 const far = new WeakSet<Element>();
 
 /**
- * How long a frame may be in all, in ms: two of 60 a second. What does not fit in comes after it, and is shown two frames later at the
- * earliest. On a slow machine, where the frame itself takes that long, it comes after the frame that answers a key.
+ * How long a frame may be in all, in ms. What does not fit in comes after it, and is shown two frames of 60 a second later at the earliest,
+ * so that a little more than two are no loss. On a slow machine, where the frame itself takes that long, it comes after the frame that
+ * answers a key.
  */
 const frameBudget = 40;
 /** When the last frame began in which a lab was drawn. */
