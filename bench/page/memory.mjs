@@ -63,12 +63,13 @@ async function meet(page) {
   const all = await page.evaluate(() =>
     ['#encoding', '#config-choice'].map((id) => document.querySelector(id).options.length),
   );
-  for (const lab of ['order', 'words', 'atlas'])
+  for (const lab of ['order', 'words', 'atlas']) {
+    await visit(page, lab);
     for (let i = 0; i < all[0]; i += 1) {
-      if (i === 0) await visit(page, lab);
       await encoding(page, i);
       await page.waitForTimeout(250);
     }
+  }
   await visit(page, 'config');
   for (let i = 0; i < all[1]; i += 1) {
     await configuration(page, i);
