@@ -117,8 +117,9 @@ class Job {
     } finally {
       this.#taken += performance.now() - start;
       if (!this.#pieces) {
-        // One that was short because nothing had changed says little of the next.
-        this.#takes = Math.max(this.#taken, fading * this.#takes);
+        // One that was short because nothing had changed says little of the next. Of one that was long it is enough that no frame has room
+        // for it: 300 ms would take ten short ones to fade.
+        this.#takes = Math.max(Math.min(this.#taken, frameBudget), fading * this.#takes);
         this.#taken = 0;
       }
       if (!this.#pieces && !this.#stale) open.delete(this);

@@ -6,6 +6,7 @@ import { gridOf, placesIn } from '../model/places.ts';
 import { hash, normal } from '../model/random.ts';
 import { fitted, optionsOf, type Settings, type Table, valueWidth } from '../model/settings.ts';
 import { range } from './cells.ts';
+import { product } from './product.ts';
 
 export const masks = ['open', 'causal', 'window', 'first', 'prefix'] as const;
 export type Mask = (typeof masks)[number];
@@ -118,45 +119,34 @@ function rowsOf(question: Question): Rows {
   return { data, at };
 }
 
-/** rows · matrix, heads first. Sums run in double and in one order, so that a row depends on itself alone. */
-function project({ data: rows, at }: Rows, layer: Layer, name: string): Table {
-  const { width, seed, sharpness, heads } = layer;
+/** The random projections of a layer, which stay where an encoding changes the rows. */
+let drawn: { key: string; matrices: readonly [Float32Array, Float32Array] } | undefined;
+function matricesOf({ seed, width, sharpness }: Layer): readonly [Float32Array, Float32Array] {
+  const key = String([seed, width, sharpness]);
+  const made = (name: string): Float32Array =>
+    normal(hash(`${seed}:${name}`), width * width, sharpness / Math.sqrt(width));
+  if (drawn?.key !== key) drawn = { key, matrices: [made('query'), made('key')] };
+  return drawn.matrices;
+}
+
+/** Queries and keys, heads first. */
+function project({ data: rows, at }: Rows, layer: Layer): readonly [Table, Table] {
+  const { width, heads } = layer;
   const headDim = headDimOf(layer);
-  const matrix = new Float64Array(
-    normal(hash(`${seed}:${name}`), width * width, sharpness / Math.sqrt(width)),
-  );
   const count = at.length;
-  const distinct = rows.length / width;
-  const projected = new Float32Array(rows.length);
-  const sums = new Float64Array(width);
-  for (let row = 0; row < distinct; row += 1) {
-    sums.fill(0);
-    // Four products to each load and store of a sum, added one after the other: widths divide by four.
-    for (let i = 0; i < width; i += 4) {
-      const from = row * width + i;
-      const a = rows[from] as number;
-      const b = rows[from + 1] as number;
-      const c = rows[from + 2] as number;
-      const d = rows[from + 3] as number;
-      let at = i * width;
-      for (let column = 0; column < width; column += 1, at += 1)
-        sums[column] =
-          (sums[column] as number) +
-          a * (matrix[at] as number) +
-          b * (matrix[at + width] as number) +
-          c * (matrix[at + 2 * width] as number) +
-          d * (matrix[at + 3 * width] as number);
-    }
-    projected.set(sums, row * width);
-  }
-  const data = new Float32Array(count * width);
-  at.forEach((row, place) => {
-    for (let head = 0; head < heads; head += 1) {
-      const from = row * width + head * headDim;
-      data.set(projected.subarray(from, from + headDim), (head * count + place) * headDim);
-    }
-  });
-  return { shape: [heads, count, headDim], data };
+  const headsFirst = (matrix: Float32Array): Table => {
+    const projected = product(rows, matrix, width);
+    const data = new Float32Array(count * width);
+    at.forEach((row, place) => {
+      for (let head = 0; head < heads; head += 1) {
+        const from = row * width + head * headDim;
+        data.set(projected.subarray(from, from + headDim), (head * count + place) * headDim);
+      }
+    });
+    return { shape: [heads, count, headDim], data };
+  };
+  const [query, key] = matricesOf(layer);
+  return [headsFirst(query), headsFirst(key)];
 }
 
 /** Two encodings read the same words: what was projected last is kept for the second. */
@@ -167,8 +157,7 @@ function projected(question: Question): readonly [Table, Table] {
   const { layer, vectors } = question;
   const key = JSON.stringify([namesOf(question), layer]);
   if (last?.key !== key || last.vectors !== vectors) {
-    const rows = rowsOf(question);
-    last = { key, vectors, tables: [project(rows, layer, 'query'), project(rows, layer, 'key')] };
+    last = { key, vectors, tables: project(rowsOf(question), layer) };
   }
   return last.tables;
 }
@@ -185,8 +174,7 @@ function embedded(
   at.forEach((row, place) => {
     plain.set(data.subarray(row * width, (row + 1) * width), place * width);
   });
-  const rows = { data: Float32Array.from(embed(plain)), at: at.map((_, place) => place) };
-  return [project(rows, layer, 'query'), project(rows, layer, 'key')];
+  return project({ data: Float32Array.from(embed(plain)), at: at.map((_, place) => place) }, layer);
 }
 
 function attend(
